@@ -1,0 +1,1 @@
+"""Checkers: a history's columns in, a verdict with its evidence out."""

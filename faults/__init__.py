@@ -1,0 +1,1 @@
+"""The vocabulary and the mechanics of breaking things, and of putting them back."""

@@ -1,0 +1,1 @@
+"""The verbs of a fault plan, one file a family."""

@@ -1,0 +1,1 @@
+"""Composition: a scenario runs against a target on a backend and becomes one judged history."""

@@ -1,0 +1,1 @@
+"""The worlds a cluster can run in: simulator and processes."""

@@ -1,0 +1,90 @@
+"""What a world must offer to the run life cycle: one protocol, two implementations (simulator, processes).
+
+The life cycle in ``harness/run.py`` is plain sequential code. It never sleeps: it asks the backend to run the world
+until a condition holds or a deadline passes. In the simulator that pumps the event heap; with processes it runs the
+asyncio loop that hosts the client roles. So one text of the life cycle serves both.
+
+Client roles (the workload, the operator that creates topics and drains queues) live in the harness's own process in
+every backend, so that one recorder with one counter and one clock sees all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from faults.levers import Levers
+from reference_impl.environment import Environment, Role
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One server node before it runs. ``properties`` use RocketMQ's own property names and text values."""
+
+    name: str
+    kind: Literal["namesrv", "broker"]
+    properties: Mapping[str, str]
+    defects: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Target(Protocol):
+    """What runs on the nodes."""
+
+    name: str
+    """``reference`` or ``rocketmq:4.9.7``."""
+
+    def prepare(self) -> None:
+        """Fetch what is needed (jars into a cache), once; ``BackendUnavailable`` with what is missing."""
+
+    def role(self, spec: NodeSpec) -> Role:
+        """The role object for the simulator; ``BackendUnavailable`` for a target that is not Python."""
+
+    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        """Write the configuration below *folder* and return (argv, extra environment) for a process."""
+
+
+class Backend(Protocol):
+    """A world with nodes in it. Single-threaded for its caller."""
+
+    name: str
+    levers: Levers
+    on_event: Callable[[str, str, dict[str, Any]], None]
+    """Set by the run: called as (node, event, fields) for every ``note`` of a role and every crash of a node."""
+
+    def now(self) -> int:
+        """Nanoseconds since the run began, monotonic; virtual in the simulator."""
+
+    def host(self, node: str) -> str:
+        """The IPv4 literal of a node; fixed from the beginning, before it is added."""
+
+    def add_node(self, spec: NodeSpec) -> None:
+        """Make the node's home (namespace, disk, configuration) without starting it."""
+
+    def add_client(self, name: str, role: Role) -> None:
+        """Host a client role under its own address and start it."""
+
+    def step(self, client: str, action: Callable[[Environment], None]) -> None:
+        """Run *action* as one step of that client's role, now."""
+
+    def after(self, delay_ns: int, action: Callable[[], None]) -> None:
+        """Call back from within ``run_until`` after *delay_ns*."""
+
+    def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
+        """Let the world run until *done* (→ True) or until ``now() >= deadline_ns`` (→ False)."""
+
+    def perform(self, work: Callable[[], T]) -> T:
+        """Do a blocking act (a lever) while clients go on; in the simulator simply ``work()``."""
+
+    def collect(self, node: str, into: Path) -> None:
+        """Copy log, configuration and store dump of a node into the run folder; node may be dead."""
+
+    def entropy(self) -> int:
+        """One more draw of the run's root generator (the *unseed*); 0 where the world is not deterministic."""
+
+    def close(self) -> None:
+        """End every node and give back everything; idempotent, never raises for what is already gone."""

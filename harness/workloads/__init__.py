@@ -1,0 +1,1 @@
+"""The clients that load a cluster and record what it answers."""

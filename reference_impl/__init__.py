@@ -1,0 +1,1 @@
+"""A RocketMQ in one pip install: NameServer, broker and clients, written as roles over one environment."""
