@@ -1,0 +1,224 @@
+"""What a broker is told at its start: RocketMQ's property names and text values, read once into typed values.
+
+Question: which of RocketMQ's settings does this broker obey, and with which defaults?
+
+Model. A configuration file is lines ``name=value``. The broker reads the names below (RocketMQ: BrokerConfig,
+NettyServerConfig); the store reads its own from the same mapping (``BrokerConfig.properties`` is handed through
+unread). Durations end in ``_ns`` here, whatever unit the property has.
+
+Limits. An unknown name is carried along and shown by GET_BROKER_CONFIG, as RocketMQ does; a known name with a value
+that cannot be read is one :class:`ConfigError`. Two names are ours: ``metadataSync`` (force topics.json and its
+siblings to the disk; RocketMQ never does) and ``bindAddress`` (RocketMQ 5's name; default here: ``brokerIP1``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+from reference_impl.environment import MS, Address
+
+T = TypeVar("T")
+
+MASTER_ID: Final = 0
+"""The brokerId of a master."""
+
+
+class ConfigError(ValueError):
+    """A property whose value cannot be used; the text names property, value and what was expected."""
+
+
+@dataclass(frozen=True)
+class BrokerConfig:
+    """Typed settings of one broker. Build it with :meth:`from_properties`; change it with :meth:`updated`."""
+
+    properties: Mapping[str, str] = field(default_factory=dict)
+    broker_name: str = "broker-a"
+    broker_id: int = MASTER_ID
+    cluster_name: str = "DefaultCluster"
+    broker_ip: str = "127.0.0.1"
+    bind_address: str = "127.0.0.1"
+    listen_port: int = 10911
+    ha_listen_port: int = 10912
+    nameservers: tuple[Address, ...] = ()
+    broker_role: str = "ASYNC_MASTER"
+    broker_permission: int = 6
+    default_topic_queue_nums: int = 8
+    auto_create_topic: bool = True
+    auto_create_group: bool = True
+    max_message_size: int = 4 * 1024 * 1024
+    long_polling: bool = True
+    short_polling_ns: int = 1000 * MS
+    slave_read_enable: bool = False
+    enable_property_filter: bool = False
+    reject_transaction_message: bool = False
+    notify_consumer_ids_changed: bool = True
+    trace_on: bool = True
+    region: str = "DefaultRegion"
+    register_period_ns: int = 30_000 * MS
+    register_timeout_ns: int = 6_000 * MS
+    force_register: bool = True
+    compressed_register: bool = False
+    flush_consumer_offset_interval_ns: int = 5_000 * MS
+    flush_delay_offset_interval_ns: int = 10_000 * MS
+    delay_levels: tuple[int, ...] = ()
+    start_accept_send_ms: int = 0
+    metadata_sync: bool = False
+
+    @property
+    def address(self) -> Address:
+        """What the NameServer is told: ``brokerIP1:listenPort``."""
+        return f"{self.broker_ip}:{self.listen_port}"
+
+    @property
+    def fast_address(self) -> Address:
+        """The fast ("VIP") channel, two ports below."""
+        return f"{self.broker_ip}:{self.listen_port - 2}"
+
+    @property
+    def ha_address(self) -> Address:
+        """``brokerIP1:haListenPort``."""
+        return f"{self.broker_ip}:{self.ha_listen_port}"
+
+    @property
+    def listen_addresses(self) -> tuple[Address, Address]:
+        """Where we accept: the main port and the fast port."""
+        return f"{self.bind_address}:{self.listen_port}", f"{self.bind_address}:{self.listen_port - 2}"
+
+    @property
+    def is_master(self) -> bool:
+        return self.broker_id == MASTER_ID and self.broker_role != "SLAVE"
+
+    @property
+    def readable(self) -> bool:
+        return bool(self.broker_permission & 4)
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.broker_permission & 2)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
+        """Read *properties* (text to text). Raises :class:`ConfigError` naming the first bad value."""
+        known = {name: convert(key, properties[key]) for key, name, convert in _PROPERTIES if key in properties}
+        known.setdefault("delay_levels", _delay_levels("messageDelayLevel", DEFAULT_DELAY_LEVELS))
+        known.setdefault("bind_address", known.get("broker_ip", cls.broker_ip))
+        return _checked(cls(properties=dict(properties), **known))
+
+    def updated(self, changes: Mapping[str, str]) -> BrokerConfig:
+        """The same with some properties changed (RocketMQ: UPDATE_BROKER_CONFIG)."""
+        return self.from_properties({**self.properties, **changes})
+
+
+DEFAULT_DELAY_LEVELS: Final = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+_UNITS_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _text(_key: str, value: str) -> str:
+    return value.strip()
+
+
+def _integer(key: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ConfigError(f"{key}={value}: expected a whole number") from None
+
+
+def _switch(key: str, value: str) -> bool:
+    if value.strip().lower() not in ("true", "false"):
+        raise ConfigError(f"{key}={value}: expected true or false")
+    return value.strip().lower() == "true"
+
+
+def _milliseconds(key: str, value: str) -> int:
+    return _integer(key, value) * MS
+
+
+def _register_period(key: str, value: str) -> int:
+    """RocketMQ clamps to 10 to 60 s (RocketMQ: BrokerController#start)."""
+    return max(10_000, min(_integer(key, value), 60_000)) * MS
+
+
+def _addresses(key: str, value: str) -> tuple[Address, ...]:
+    parts = tuple(part.strip() for part in value.split(";") if part.strip())
+    for part in parts:
+        if not part.rpartition(":")[2].isdigit() or not part.rpartition(":")[0]:
+            raise ConfigError(f"{key}={value}: expected host:port separated by ';'")
+    return parts
+
+
+def _delay_levels(key: str, value: str) -> tuple[int, ...]:
+    """``1s 5m …`` → milliseconds by level; level 1 is the first."""
+    try:
+        return tuple(int(word[:-1]) * _UNITS_MS[word[-1]] for word in value.split())
+    except (ValueError, KeyError):
+        raise ConfigError(f"{key}={value}: expected durations such as '1s 5m 2h'") from None
+
+
+def _role(key: str, value: str) -> str:
+    if value not in ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE"):
+        raise ConfigError(f"{key}={value}: expected ASYNC_MASTER, SYNC_MASTER or SLAVE")
+    return value
+
+
+_PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
+    ("brokerName", "broker_name", _text),
+    ("brokerId", "broker_id", _integer),
+    ("brokerClusterName", "cluster_name", _text),
+    ("brokerIP1", "broker_ip", _text),
+    ("bindAddress", "bind_address", _text),
+    ("listenPort", "listen_port", _integer),
+    ("haListenPort", "ha_listen_port", _integer),
+    ("namesrvAddr", "nameservers", _addresses),
+    ("brokerRole", "broker_role", _role),
+    ("brokerPermission", "broker_permission", _integer),
+    ("defaultTopicQueueNums", "default_topic_queue_nums", _integer),
+    ("autoCreateTopicEnable", "auto_create_topic", _switch),
+    ("autoCreateSubscriptionGroup", "auto_create_group", _switch),
+    ("maxMessageSize", "max_message_size", _integer),
+    ("longPollingEnable", "long_polling", _switch),
+    ("shortPollingTimeMills", "short_polling_ns", _milliseconds),
+    ("slaveReadEnable", "slave_read_enable", _switch),
+    ("enablePropertyFilter", "enable_property_filter", _switch),
+    ("rejectTransactionMessage", "reject_transaction_message", _switch),
+    ("notifyConsumerIdsChangedEnable", "notify_consumer_ids_changed", _switch),
+    ("traceOn", "trace_on", _switch),
+    ("regionId", "region", _text),
+    ("registerNameServerPeriod", "register_period_ns", _register_period),
+    ("registerBrokerTimeoutMills", "register_timeout_ns", _milliseconds),
+    ("forceRegister", "force_register", _switch),
+    ("compressedRegister", "compressed_register", _switch),
+    ("flushConsumerOffsetInterval", "flush_consumer_offset_interval_ns", _milliseconds),
+    ("flushDelayOffsetInterval", "flush_delay_offset_interval_ns", _milliseconds),
+    ("messageDelayLevel", "delay_levels", _delay_levels),
+    ("startAcceptSendRequestTimeStamp", "start_accept_send_ms", _integer),
+    ("metadataSync", "metadata_sync", _switch),
+)
+
+
+def _checked(config: BrokerConfig) -> BrokerConfig:
+    """What must hold between properties."""
+    if not 2 < config.listen_port < 65_536:
+        raise ConfigError(f"listenPort={config.listen_port}: expected 3 to 65535 (the fast channel is two below)")
+    if config.broker_id < 0:
+        raise ConfigError(f"brokerId={config.broker_id}: expected 0 for a master, more for a slave")
+    if not config.broker_name:
+        raise ConfigError("brokerName is empty")
+    return replace(config, nameservers=tuple(dict.fromkeys(config.nameservers)))
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """``name=value`` lines of a broker.conf; blank lines and lines that start with ``#`` or ``!`` are skipped.
+
+    A line without ``=`` is a name with an empty value, as java.util.Properties reads it.
+    """
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """The reverse: one ``name=value`` a line, sorted by name (body of GET_BROKER_CONFIG)."""
+    return "".join(f"{name}={properties[name]}\n" for name in sorted(properties))

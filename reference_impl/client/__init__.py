@@ -1,0 +1,1 @@
+"""RocketMQ's clients as roles: producer, pull consumer, administration."""
