@@ -1,1 +1,35 @@
 """RocketMQ's clients as roles: producer, pull consumer, administration."""
+
+from reference_impl.client.admin import Admin, AdminAnswer
+from reference_impl.client.client import Client, ClientSettings
+from reference_impl.client.consumer import PullConsumer, PullSettings
+from reference_impl.client.model import (
+    Attempt,
+    Message,
+    MessageQueue,
+    Observer,
+    PulledMessage,
+    PullOutcome,
+    SendResult,
+    TopicRoute,
+)
+from reference_impl.client.producer import Producer, ProducerSettings
+
+__all__ = [
+    "Admin",
+    "AdminAnswer",
+    "Attempt",
+    "Client",
+    "ClientSettings",
+    "Message",
+    "MessageQueue",
+    "Observer",
+    "Producer",
+    "ProducerSettings",
+    "PullConsumer",
+    "PullOutcome",
+    "PullSettings",
+    "PulledMessage",
+    "SendResult",
+    "TopicRoute",
+]
