@@ -1,0 +1,42 @@
+# Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
+.PHONY: help demo test lint soak fuzz benchmarks docs clean
+
+help:
+	@echo 'make demo        brokers die, verdicts, a dashboard (three minutes after downloads)'
+	@echo 'make test        every check and test that this machine can run; names what it cannot'
+	@echo 'make lint        formatting, types, import rules'
+	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
+	@echo 'make fuzz        checkers against brute force on random histories'
+	@echo 'make benchmarks  speed and memory, as ratios'
+	@echo 'make docs        the generated pages'
+
+demo: .venv/.mqchaos-setup
+	.venv/bin/python scripts/demo.py
+
+test: .venv/.mqchaos-setup lint
+	.venv/bin/python -m pytest suites
+
+lint: .venv/.mqchaos-setup
+	.venv/bin/ruff format --check -q .
+	.venv/bin/ruff check -q .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+soak: .venv/.mqchaos-setup
+	.venv/bin/python scripts/soak.py
+
+fuzz: .venv/.mqchaos-setup
+	.venv/bin/python scripts/fuzz_checkers.py
+
+benchmarks: .venv/.mqchaos-setup
+	.venv/bin/python -m benchmarks
+
+docs: .venv/.mqchaos-setup
+	.venv/bin/python scripts/docs.py
+
+.venv/.mqchaos-setup: pyproject.toml scripts/setup
+	scripts/setup
+	@touch $@
+
+clean:
+	rm -rf runs lake marts dashboard.html
