@@ -1,0 +1,117 @@
+"""The store's settings: RocketMQ's names and defaults, bound once, then plain typed values.
+
+Question: what does this broker's configuration mean for its store?
+
+Model. ``StoreConfig.from_properties`` takes the broker's whole property map (text to text) and picks the names it knows
+(RocketMQ: MessageStoreConfig, BrokerConfig); other names belong to other parts of the broker and are left alone. Field
+names are RocketMQ's in snake case, times stay in milliseconds as RocketMQ states them.
+
+Own additions, off by default so that the default behaves as Apache's broker does:
+    metadataSync     JSON files (topics, offsets) are forced to the disk before they count as saved
+    strictFlush      a failed force never ends in SEND_OK and makes the store read-only
+    totalPhysicalMemorySize   stands in for the machine's RAM in the "in memory" rule of reads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, get_args
+
+import msgspec
+
+FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
+BrokerRole = Literal["ASYNC_MASTER", "SYNC_MASTER", "SLAVE"]
+
+DELAY_LEVELS: Final = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+
+
+class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """RocketMQ: MessageStoreConfig. Sizes in bytes, times in milliseconds unless the name says otherwise."""
+
+    broker_cluster_name: str = "DefaultCluster"
+    store_host: str = "127.0.0.1:10911"
+    store_path_root_dir: str = "store"
+    broker_role: BrokerRole = "ASYNC_MASTER"
+    flush_disk_type: FlushDiskType = "ASYNC_FLUSH"
+
+    mapped_file_size_commit_log: int = 1024 * 1024 * 1024
+    mapped_file_size_consume_queue: int = 300_000 * 20
+    max_message_size: int = 4 * 1024 * 1024
+    message_delay_level: str = DELAY_LEVELS
+
+    flush_interval_commit_log: int = 500
+    flush_commit_log_least_pages: int = 4
+    flush_commit_log_thorough_interval: int = 10_000
+    flush_interval_consume_queue: int = 1000
+    flush_consume_queue_least_pages: int = 2
+    flush_consume_queue_thorough_interval: int = 60_000
+    sync_flush_timeout: int = 5000
+    slave_timeout: int = 3000
+
+    check_crc_on_recover: bool = True
+    message_index_enable: bool = True
+    message_index_safe: bool = False
+    max_hash_slot_num: int = 5_000_000
+    max_index_num: int = 20_000_000
+    max_msgs_num_batch: int = 64
+
+    access_message_in_memory_max_ratio: int = 40
+    total_physical_memory_size: int = 24 * 1024 * 1024 * 1024
+    max_transfer_bytes_on_message_in_memory: int = 256 * 1024
+    max_transfer_count_on_message_in_memory: int = 32
+    max_transfer_bytes_on_message_in_disk: int = 64 * 1024
+    max_transfer_count_on_message_in_disk: int = 8
+    offset_check_in_slave: bool = False
+
+    file_reserved_time_hours: int = 72
+    delete_when: str = "04"
+    disk_max_used_space_ratio: int = 75
+    disk_space_clean_forcibly_ratio: int = 85
+    disk_space_warning_level_ratio: int = 90
+    clean_file_forcibly_enable: bool = True
+    clean_resource_interval: int = 10_000
+    delete_commit_log_files_interval: int = 100
+
+    metadata_sync: bool = False
+    strict_flush: bool = False
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> StoreConfig:
+        """Bind RocketMQ property names; ``ValueError`` names the property, the value and what was expected."""
+        values: dict[str, Any] = {}
+        for field in msgspec.structs.fields(cls):
+            name = _PROPERTY.get(field.name) or _camel(field.name)
+            if name in properties:
+                values[field.name] = _bind(name, properties[name].strip(), field.type)
+        if "store_host" not in values and "brokerIP1" in properties:
+            values["store_host"] = f"{properties['brokerIP1']}:{properties.get('listenPort', '10911')}"
+        return cls(**values)
+
+
+_PROPERTY: Final = {
+    "file_reserved_time_hours": "fileReservedTime",
+    "check_crc_on_recover": "checkCRCOnRecover",
+    "store_host": "storeHost",
+}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _bind(name: str, text: str, kind: object) -> str | int | bool:
+    """One property value as the type of its field."""
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{name}: expected true or false, not {text!r}")
+        return text.lower() == "true"
+    if kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError(f"{name}: expected a whole number, not {text!r}") from None
+    choices = get_args(kind)
+    if choices and text not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(choices)}, not {text!r}")
+    return text
