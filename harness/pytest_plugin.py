@@ -1,0 +1,172 @@
+"""Chaos runs as pytest tests: options, a fixture that runs a scenario, markers, and the replay command of a failure.
+
+Question: how does a test say "this scenario, on every backend that was asked for, must have this verdict", and what
+does it leave behind when it has not?
+
+    def test_kill_loses_nothing(chaos_run):
+        result = chaos_run("single-master-async-kill")
+        assert result.outcome is Outcome.PASS
+
+``chaos_run(scenario, seed=…, defects=…)`` takes a scenario's name, path or value. The run folder is kept below
+``--keep-runs``, or below ``runs/pytest`` if the test failed. The seed of a test is ``--seed``, or a function of its
+node id, so it does not change from day to day. What a machine lacks makes a *named skip*; with
+``MQCHAOS_REQUIRE_ALL=1`` in the environment it is a failure instead, so that a skip cannot pass for a success where
+everything should be there.
+
+Limits. One backend object a run; nothing is shared between tests. Real backends are not deterministic: a failure there
+is replayed with the same plan and seed, and may come out otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import pytest
+
+from harness.errors import BackendUnavailable
+
+if TYPE_CHECKING:
+    from harness.run import RunResult
+
+BACKENDS = ("sim", "process")
+REQUIRE_ALL = "MQCHAOS_REQUIRE_ALL"
+_runs_key = pytest.StashKey[list["RunResult"]]()
+_failed_key = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of chaos tests."""
+    group = parser.getgroup("mqchaos", "chaos runs")
+    group.addoption(
+        "--backend", action="append", choices=BACKENDS, default=None, help="where to run (repeatable; default: sim)"
+    )
+    group.addoption(
+        "--target", default="reference", help="what to run: reference, rocketmq:VERSION (default: reference)"
+    )
+    group.addoption(
+        "--seed", type=lambda text: int(text, 0), default=None, help="seed of every run (default: from the test's id)"
+    )
+    group.addoption(
+        "--keep-runs",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="keep every run folder below DIR (default: failed ones, in runs/)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers."""
+    for line in (
+        'requires(capability, ...): "root", "java", "netns", "docker"; what is missing is a named skip',
+        "chaos: runs a scenario on a backend",
+        "conformance(id): a probe of the specification",
+        "slow: takes more than a few seconds",
+    ):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for ``backend`` runs once for each ``--backend``."""
+    if "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", metafunc.config.getoption("--backend") or ["sim"], scope="session")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Named skips, or failures where everything is required."""
+    for marker in item.iter_markers("requires"):
+        for capability in marker.args:
+            missing = missing_capability(capability)
+            if missing and os.environ.get(REQUIRE_ALL) == "1":
+                pytest.fail(f"requires {capability}: {missing} ({REQUIRE_ALL}=1)", pytrace=False)
+            if missing:
+                pytest.skip(f"requires {capability}: {missing}")
+
+
+def missing_capability(capability: str) -> str:
+    """Why this machine lacks *capability*; empty if it does not. ``ValueError`` for a name that is none."""
+    probes: dict[str, Callable[[], str]] = {
+        "root": lambda: "" if os.geteuid() == 0 else "not root",
+        "java": lambda: "" if _java() else "no java on the PATH and no JAVA_HOME",
+        "netns": lambda: (
+            "" if os.geteuid() == 0 and shutil.which("ip") and shutil.which("nft") else "needs root, ip and nft"
+        ),
+        "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
+    }
+    if capability not in probes:
+        raise ValueError(f"unknown capability {capability!r}; known: {', '.join(probes)}")
+    return probes[capability]()
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME", "")
+    return shutil.which("java") or shutil.which("java", path=f"{home}/bin")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """``--seed``, else a function of the test's id."""
+    given: int | None = request.config.getoption("--seed")
+    return given if given is not None else crc32(request.node.nodeid.encode())
+
+
+@pytest.fixture
+def chaos_run(request: pytest.FixtureRequest, backend: str, seed: int) -> Iterator[Callable[..., RunResult]]:
+    """Run a scenario on the test's backend: ``chaos_run(scenario, seed=…, defects=(…,)) -> RunResult``."""
+    from harness.run import run_scenario
+
+    keep: Path | None = request.config.getoption("--keep-runs")
+    target: str = request.config.getoption("--target")
+    folder = (keep or request.config.rootpath / "runs" / "pytest") / _slug(request.node.nodeid)
+    results: list[RunResult] = request.node.stash.setdefault(_runs_key, [])
+
+    def run(scenario: Any, *, seed: int = seed, defects: tuple[str, ...] = ()) -> RunResult:
+        try:
+            result = run_scenario(scenario, backend=backend, target=target, seed=seed, out=folder, defects=defects)
+        except BackendUnavailable as error:
+            if os.environ.get(REQUIRE_ALL) == "1":
+                raise
+            pytest.skip(str(error))
+        results.append(result)
+        _record_properties(request.node, result, target)
+        return result
+
+    yield run
+    if keep is None and not request.node.stash.get(_failed_key, False):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _record_properties(item: pytest.Item, result: RunResult, target: str) -> None:
+    """JUnit properties of the test (of its last run, where it has several: pytest keeps all, in order)."""
+    item.user_properties += [
+        ("seed", f"{result.seed:#x}"),
+        ("backend", result.backend),
+        ("target", target),
+        ("run_dir", str(result.folder)),
+        ("history_sha256", result.history_sha256),
+        ("verdict", result.outcome.name),
+    ]
+
+
+def _slug(node_id: str) -> str:
+    """A folder name from a node id; the tail keeps two ids apart that differ in what is dropped."""
+    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', node_id).strip('-')[-80:]}-{crc32(node_id.encode()):08x}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed chaos test shows how to run it again."""
+    report = yield
+    results = item.stash.get(_runs_key, [])
+    if call.when == "call" and report.failed and results:
+        item.stash[_failed_key] = True
+        report.sections.append(("mqchaos replay", "\n".join(result.replay_command for result in results)))
+    return report

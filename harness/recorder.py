@@ -1,0 +1,439 @@
+"""One recorder for a run: what clients, faults and nodes did, in one order, on one clock, on disk as it happens.
+
+Question: how does a history come into being so that it can be trusted even if the harness dies in the middle?
+
+Model. Everything passes through one object, in one thread. Each invocation, completion and event takes the next number
+of one counter, so the order of the numbers is a total order, and its time from one clock (``Backend.now``, nanoseconds
+since the run began). Each becomes one line of JSON at once:
+
+    {"t":"head",...}      run id and layout version; the first line
+    {"t":"queue",...}     a queue gets its number          {"t":"message",...}   a message gets its number
+    {"t":"invoke",...}    an op begins                     {"t":"complete",...}  it ends, with what it read
+    {"t":"event",...}     a phase, a fault step, a node's birth or death, a role's note
+
+Lines are gathered, written in batches (64 KiB, or 100 ms of the run's clock) and forced to the disk at phase changes.
+The lines are the history: tables are folded from them by a pure function, whether the run ended well
+(``Recorder.columns``) or was killed (``read_journal``). A torn last line is what a killed writer leaves and is dropped;
+anything else that cannot be read is a ``HistoryError`` with its line number.
+
+Limits. No wall clock, no run name, no machine name enters the journal: in the simulator the bytes are a function of
+scenario, seed and code. One thread only. An op without completion counts as ``info`` with complete_event −1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.schema import TABLES
+from harness.errors import HistoryError
+
+LAYOUT: Final = 1
+"""Version of the journal's lines."""
+
+BATCH_BYTES: Final = 64 * 1024
+BATCH_NS: Final = 100_000_000
+
+Detail = str | dict[str, Any]
+"""Free text, or a JSON object; a table shows the object as compact JSON."""
+
+Read = tuple[int, int]
+"""A message read: (queue offset, message number), −1 for one that is not ours."""
+
+Columns = dict[str, dict[str, list[Any]]]
+"""table → column → values; the tables and columns of ``checkers.schema``."""
+
+
+class Entry(msgspec.Struct, tag_field="t", omit_defaults=True, gc=False):
+    """A line of the journal; fields at their default are left out."""
+
+
+class Head(Entry, tag="head"):
+    run: int
+    """The 32-bit run id in every message body."""
+    layout: int = LAYOUT
+
+
+class Queue(Entry, tag="queue"):
+    queue: int
+    topic: str
+    broker: str
+    queue_id: int
+
+
+class Message(Entry, tag="message"):
+    message: int
+    process: int
+    sequence: int
+    size: int
+    sharding_key: str = ""
+    tags: str = ""
+    kind: str = "plain"
+    due_ns: int = -1
+
+
+class Invoke(Entry, tag="invoke"):
+    e: int
+    ns: int
+    op: int
+    p: int
+    f: str
+    q: int = -1
+    m: int = -1
+    offset: int = -1
+    node: str = ""
+    group: str = ""
+
+
+class Complete(Entry, tag="complete"):
+    e: int
+    ns: int
+    op: int
+    outcome: str
+    status: str = ""
+    offset: int = -1
+    count: int = -1
+    position: int = -1
+    node: str = ""
+    detail: Detail = ""
+    reads: tuple[Read, ...] = ()
+    foreign: tuple[tuple[int, str], ...] = ()
+
+
+class Event(Entry, tag="event"):
+    e: int
+    ns: int
+    kind: str
+    node: str = ""
+    fault: str = ""
+    step: str = ""
+    effective: int = -1
+    detail: Detail = ""
+
+
+AnyEntry = Head | Queue | Message | Invoke | Complete | Event
+_decoder: Final = msgspec.json.Decoder(AnyEntry)
+_json: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class Recorder:
+    """The only writer of a history.
+
+    *clock* gives nanoseconds since the run began. With *path* the journal is a file that grows as the run goes, and
+    *durable* forces it to the disk at phase changes; without, it is held in memory (``journal()`` gives the bytes).
+    """
+
+    def __init__(self, clock: Callable[[], int], run: int, path: Path | None = None, *, durable: bool = True) -> None:
+        self._clock, self._path, self._durable = clock, path, durable
+        self._file: BinaryIO | None = path.open("xb", buffering=0) if path else None
+        self._buffer, self._written = bytearray(), bytearray()
+        self._hash, self._flushed_ns = sha256(), 0
+        self._encode_into = msgspec.json.Encoder().encode_into
+        self._queues: dict[tuple[str, str, int], int] = {}
+        self.run, self.event_count, self.op_count, self.message_count = run, 0, 0, 0
+        self._process_count = 0
+        self._put(Head(run))
+
+    def process(self) -> int:
+        """A fresh process number: for a new logical client, and for one whose last op ended ``info``."""
+        self._process_count += 1
+        return self._process_count - 1
+
+    def queue(self, topic: str, broker: str, queue_id: int) -> int:
+        """The number of a queue; recorded when it is first asked for."""
+        key = (topic, broker, queue_id)
+        number = self._queues.get(key)
+        if number is None:
+            number = self._queues[key] = len(self._queues)
+            self._put(Queue(number, topic, broker, queue_id))
+        return number
+
+    def message(
+        self,
+        process: int,
+        sequence: int,
+        size: int,
+        *,
+        sharding_key: str = "",
+        tags: str = "",
+        kind: str = "plain",
+        due_ns: int = -1,
+    ) -> int:
+        """A fresh message number; *size* is the body's length in bytes."""
+        number = self.message_count
+        self.message_count += 1
+        self._put(Message(number, process, sequence, size, sharding_key, tags, kind, due_ns))
+        return number
+
+    def invoke(
+        self,
+        process: int,
+        f: str,
+        *,
+        queue: int = -1,
+        message: int = -1,
+        offset: int = -1,
+        node: str = "",
+        group: str = "",
+    ) -> int:
+        """An op begins now; returns its number. *offset* is the one asked for, *node* the one that is asked."""
+        op, event = self.op_count, self.event_count
+        self.op_count, self.event_count = op + 1, event + 1
+        self._put(Invoke(event, self._clock(), op, process, f, queue, message, offset, node, group))
+        return op
+
+    def complete(
+        self,
+        op: int,
+        outcome: str,
+        status: str,
+        *,
+        offset: int = -1,
+        count: int = -1,
+        position: int = -1,
+        node: str = "",
+        detail: Detail = "",
+        reads: Iterable[Read] = (),
+        foreign: Iterable[tuple[int, str]] = (),
+    ) -> None:
+        """The op ends now. *offset* is the one answered (−1 keeps the one asked for); *node* as well (empty keeps).
+
+        *foreign*: (index into *reads*, digest of the body) for what is not ours.
+        """
+        event = self.event_count
+        self.event_count = event + 1
+        self._put(
+            Complete(
+                event,
+                self._clock(),
+                op,
+                outcome,
+                status,
+                offset,
+                count,
+                position,
+                node,
+                detail,
+                tuple(reads),
+                tuple(foreign),
+            )
+        )
+
+    def event(
+        self, kind: str, *, node: str = "", fault: str = "", step: str = "", effective: int = -1, detail: Detail = ""
+    ) -> None:
+        """A phase, a step of a fault, something about a node, or a note; *effective* is 1, 0 or −1 (unknown)."""
+        event = self.event_count
+        self.event_count = event + 1
+        self._put(Event(event, self._clock(), kind, node, fault, step, effective, detail))
+
+    def phase(self, name: str, detail: Detail = "") -> None:
+        """A phase of the run begins; everything before it is on the disk when this returns (if *durable*)."""
+        self.event("phase", step=name, detail=detail)
+        self.flush()
+        if self._file and self._durable:
+            os.fsync(self._file.fileno())
+
+    def flush(self) -> None:
+        """Hand gathered lines to the operating system: they survive the harness's death, not the machine's."""
+        self._hash.update(self._buffer)
+        if self._file:
+            _write_all(self._file, self._buffer)
+        else:
+            self._written += self._buffer
+        self._buffer.clear()
+
+    def close(self) -> str:
+        """No more lines; returns the SHA-256 of the journal. Idempotent."""
+        self.flush()
+        if self._file and not self._file.closed:
+            if self._durable:
+                os.fsync(self._file.fileno())
+            self._file.close()
+        return self._hash.hexdigest()
+
+    def journal(self) -> bytes:
+        """All lines so far."""
+        self.flush()
+        return self._path.read_bytes() if self._path else bytes(self._written)
+
+    def columns(self) -> Columns:
+        """The history so far as plain columns; the journal, folded."""
+        return fold(decode_journal(self.journal()))
+
+    def _put(self, entry: Entry) -> None:
+        buffer = self._buffer
+        self._encode_into(entry, buffer, -1)
+        buffer += b"\n"
+        if len(buffer) >= BATCH_BYTES:
+            self.flush()
+        elif self._file:
+            self._flush_by_time()
+
+    def _flush_by_time(self) -> None:
+        now = self._clock()
+        if now - self._flushed_ns >= BATCH_NS:
+            self._flushed_ns = now
+            self.flush()
+
+
+def decode_journal(data: bytes, *, place: str = "journal") -> Iterator[AnyEntry]:
+    """The entries of a journal. A torn last line is dropped; other damage is ``HistoryError``."""
+    lines = data.split(b"\n")
+    lines.pop()
+    for number, line in enumerate(lines, 1):
+        try:
+            yield _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise HistoryError(f"malformed journal line: {error}", place=f"{place}:{number}") from None
+
+
+def read_journal(path: Path) -> Columns:
+    """Fold a journal file, of a finished or of a killed run, into columns."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise HistoryError(f"cannot read the journal: {error.strerror}", place=str(path)) from None
+    return fold(decode_journal(data, place=str(path)), place=str(path))
+
+
+def fold(entries: Iterable[AnyEntry], *, place: str = "journal") -> Columns:
+    """Columns from entries: pure, one pass. ``HistoryError`` if a completion has no invocation."""
+    rows = _Rows()
+    for number, entry in enumerate(entries, 1):
+        if (number == 1) != isinstance(entry, Head):
+            raise HistoryError("a journal has one head line, its first", place=f"{place}:{number}")
+        try:
+            rows.add(entry)
+        except (IndexError, ValueError) as error:
+            raise HistoryError(
+                f"a line that does not follow from those before: {error}", place=f"{place}:{number}"
+            ) from None
+    return rows.columns()
+
+
+class _Rows:
+    """Rows of the five tables while a journal is read; op numbers are dense, so a list finds the open op."""
+
+    def __init__(self) -> None:
+        self.ops: list[list[Any]] = []
+        self.others: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES if name != "ops"}
+        self._adders: dict[type, Callable[[Any], None]] = {
+            Head: lambda entry: None,
+            Invoke: self._invoke,
+            Complete: self._complete,
+            Event: self._event,
+            Queue: self._queue,
+            Message: self._message,
+        }
+
+    def add(self, entry: AnyEntry) -> None:
+        self._adders[type(entry)](entry)
+
+    def _invoke(self, i: Invoke) -> None:
+        if i.op != len(self.ops):
+            raise ValueError(f"op {i.op} is invoked where op {len(self.ops)} is due")
+        self.ops.append(
+            [
+                i.op,
+                i.p,
+                i.f,
+                i.q,
+                i.m,
+                i.offset,
+                -1,
+                -1,
+                i.e,
+                -1,
+                i.ns,
+                -1,
+                "info",
+                "NEVER_COMPLETED",
+                i.node,
+                i.group,
+                "",
+            ]
+        )
+
+    def _complete(self, c: Complete) -> None:
+        if not 0 <= c.op < len(self.ops) or self.ops[c.op][_COMPLETE_EVENT] >= 0:
+            raise ValueError(f"op {c.op} completes but is not open")
+        row = self.ops[c.op]
+        row[_COUNT:_INVOKE_EVENT] = c.count, c.position
+        row[_COMPLETE_EVENT], row[_COMPLETE_NS], row[_OUTCOME], row[_STATUS] = c.e, c.ns, c.outcome, c.status
+        if c.offset >= 0:
+            row[_OFFSET] = c.offset
+        if c.node:
+            row[_NODE] = c.node
+        if c.detail:
+            row[_DETAIL] = _text(c.detail)
+        if c.reads:
+            digests = dict(c.foreign)
+            self.others["reads"] += [
+                (c.op, index, offset, message, digests.get(index, ""))
+                for index, (offset, message) in enumerate(c.reads)
+            ]
+
+    def _event(self, e: Event) -> None:
+        self.others["events"].append((e.ns, e.e, e.kind, e.node, e.fault, e.step, e.effective, _text(e.detail)))
+
+    def _queue(self, q: Queue) -> None:
+        self.others["queues"].append((q.queue, q.topic, q.broker, q.queue_id))
+
+    def _message(self, m: Message) -> None:
+        self.others["messages"].append(
+            (m.message, m.process, m.sequence, m.sharding_key, m.size, m.tags, m.kind, m.due_ns)
+        )
+
+    def columns(self) -> Columns:
+        rows: dict[str, Sequence[Sequence[Any]]] = {"ops": self.ops, **self.others}
+        return {name: _transposed(rows[name], schema.names) for name, schema in TABLES.items()}
+
+
+_COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, _DETAIL, _OFFSET = (
+    TABLES["ops"].names.index(name)
+    for name in (
+        "count",
+        "invoke_event",
+        "complete_event",
+        "complete_ns",
+        "outcome",
+        "status",
+        "node",
+        "detail",
+        "offset",
+    )
+)
+
+
+def _transposed(rows: Sequence[Sequence[Any]], names: list[str]) -> dict[str, list[Any]]:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return dict(zip(names, map(list, columns), strict=True))
+
+
+def _text(detail: Detail) -> str:
+    return detail if isinstance(detail, str) else _json.encode(detail).decode()
+
+
+def tables(columns: Columns) -> dict[str, pa.Table]:
+    """Arrow tables with exactly the schemas of ``checkers.schema``."""
+    return {name: pa.table(columns[name], schema=schema) for name, schema in TABLES.items()}
+
+
+def write_tables(columns: Columns, folder: Path) -> None:
+    """``ops.parquet``, ``reads.parquet``, ``queues.parquet``, ``messages.parquet``, ``events.parquet`` (zstd)."""
+    for name, table in tables(columns).items():
+        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+
+
+def _write_all(file: BinaryIO, data: bytearray) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]

@@ -1,0 +1,68 @@
+"""What a workload is: client roles that put load on a cluster and record everything that happens to them.
+
+Question: what must the life cycle of a run know of a workload, and a workload of a run?
+
+Model. A workload hosts its client roles on the backend (``client-1``, ``client-2``, …). Between ``start`` and ``stop``
+they invoke operations by themselves, from timers. The life cycle asks two things only: ``done`` (the load that was
+asked for has been given) and ``idle`` (nothing is in flight). After ``stop`` no new operation begins.
+
+A *process* does one operation at a time. Who got ``info`` may not go on under the same number, since that operation
+may still take effect at any time later: it asks the recorder for a fresh one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from harness.backends.backend import Backend
+from harness.recorder import Recorder
+
+
+@dataclass(frozen=True)
+class QueueAddress:
+    """One queue of the topic as it was known at the start; *address* is the master's client port."""
+
+    queue: int
+    """Its number in the history."""
+    broker: str
+    queue_id: int
+    address: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a workload is given: where, what, and whom to tell."""
+
+    backend: Backend
+    recorder: Recorder
+    rng: Random
+    """The workload's own generator, a child of the run's seed."""
+    topic: str
+    queues: tuple[QueueAddress, ...]
+    """All queues of all brokers known at the start, in the order of the history's queue numbers."""
+    nameservers: tuple[str, ...]
+    """Addresses, ``host:port``."""
+    classify: Callable[[str, str], str]
+    """(f, status) → outcome; ``checkers.contract``."""
+
+
+class Workload(Protocol):
+    """Load on a cluster. All calls come from the life cycle, between two runs of the world."""
+
+    def start(self) -> None:
+        """Host the clients and begin."""
+
+    def stop(self) -> None:
+        """Begin no more operations; those in flight go on until they complete or time out."""
+
+    def done(self) -> bool:
+        """All load that was asked for has been given."""
+
+    def idle(self) -> bool:
+        """No operation is in flight."""
+
+    def measures(self) -> Mapping[str, int]:
+        """Counts for the progress line: ``sent``, ``acknowledged``, ``read``, ``withheld`` (no process was free) …"""
