@@ -1,0 +1,183 @@
+"""What a deployment mode promises, and which answers of a broker carry the promise.
+
+Question: an operation ended with this status; was anything promised? A fault of this kind hit a node of this mode; who
+may lose what, by which mechanism, and when must service be back?
+
+Model. Two tables. :func:`classify` maps (operation, status) to one of four outcomes:
+
+    ok     promised: only SEND_OK, and a plain answer for everything that is not a send
+    weak   stored somewhere, not promised: FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT, SLAVE_NOT_AVAILABLE
+    fail   certainly without effect: refused before the append, or never sent
+    info   nobody knows: time-outs, resets, and code 1, which the broker also answers after an append
+
+``contracts/<mode>.yaml`` has one promise a (fault, flush type): in words, with its source, and as data that checkers
+judge by. Loss is never a number of messages, it is a mechanism: ``unflushed`` means a suffix of that node's log, no
+older than the flush rules of that node allow, and only by an effective power cut.
+
+Limits. A mode or fault without an entry has no promise: checks that need one are UNKNOWN and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import yaml
+
+OpOutcome = Literal["ok", "weak", "fail", "info"]
+Loss = Literal["none", "unflushed", "all"]
+Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed"]
+
+STORED_NOT_PROMISED: Final = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+REFUSED: Final = (
+    "CONNECT_FAILED",
+    "SYSTEM_BUSY",
+    "MESSAGE_ILLEGAL",
+    "SERVICE_NOT_AVAILABLE",
+    "NO_PERMISSION",
+    "TOPIC_NOT_EXIST",
+    "REQUEST_CODE_NOT_SUPPORTED",
+    "FLOW_CONTROL",
+)
+"""Answered before the append, or never sent (RocketMQ: SendMessageProcessor#msgCheck, PutMessageStatus)."""
+
+NO_ANSWER: Final = ("TIMEOUT", "CONNECTION_CLOSED", "NEVER_COMPLETED")
+ANSWERED: Final = {
+    "pull": ("FOUND", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED"),
+    "fetch_offset": ("OK", "QUERY_NOT_FOUND"),
+}
+ANSWERED_BY_DEFAULT: Final = ("OK", "SUCCESS")
+STORES: Final = ("send", "end_transaction")
+"""Operations that append to a log, so that a lost answer hides whether they did."""
+
+
+def classify(f: str, status: str, mode: str = "single-master") -> OpOutcome:
+    """The outcome of operation *f* that ended with *status*; total: an unheard-of status is ``info`` for a send.
+
+    The table is the same for every mode so far: what differs between modes is what ``ok`` promises.
+    """
+    if f in STORES:
+        return _classify_send(status)
+    if status in _answered(f):
+        return "ok"
+    return "info" if status in NO_ANSWER else "fail"
+
+
+def _answered(f: str) -> tuple[str, ...]:
+    return ANSWERED.get("pull" if f == "drain" else f, ANSWERED_BY_DEFAULT)
+
+
+def _classify_send(status: str) -> OpOutcome:
+    if status in ("SEND_OK", "OK"):
+        return "ok"
+    if status in STORED_NOT_PROMISED:
+        return "weak"
+    return "fail" if status in REFUSED else "info"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One cell of the guarantee matrix: *mode* × *fault* × *flush*.
+
+    ``loss``: what of the hit node's acknowledged messages may be gone afterwards. ``service``: how the hit node serves
+    while the fault lasts. ``others_up``: brokers that are not hit go on. ``unreachable``: a topic may be gone until it
+    is created again. ``recover_within_ns``: after the heal, every queue must have served again by then.
+    """
+
+    mode: str
+    fault: str
+    flush: str
+    words: str
+    source: str
+    loss: Loss
+    service: Service
+    others_up: bool
+    unreachable: bool
+    recover_within_ns: int
+
+
+@dataclass(frozen=True)
+class Contract:
+    """All promises of one mode, and the bounds that hold whatever the fault."""
+
+    mode: str
+    statement: str
+    visible_within_ns: int
+    """An acknowledged message is visible to consumers after this time at the latest (dispatch is asynchronous)."""
+    slack_ns: Mapping[str, int]
+    """By backend: how late a flush timer and its force may be beyond their nominal interval."""
+    promises: Mapping[tuple[str, str], Promise]
+
+    def promise(self, fault: str, flush: str) -> Promise | None:
+        """The cell, or ``None`` where the contract says nothing."""
+        return self.promises.get((fault, flush))
+
+
+def known_modes() -> tuple[str, ...]:
+    """Modes that have a contract, sorted."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+
+
+_FOLDER: Final = Path(__file__).parent / "contracts"
+
+
+@cache
+def contract_of(mode: str) -> Contract | None:
+    """The contract of *mode*, read once; ``None`` if there is none; ``ValueError`` for a file that breaks the form."""
+    path = _FOLDER / f"{mode}.yaml"
+    if not path.is_file():
+        return None
+    document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    return _contract(document, path.name)
+
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_KEYS: Final = {"fault", "flush", "words", "source", "loss", "service", "others_up", "unreachable", "recover_within_s"}
+
+
+def _contract(document: Mapping[str, Any], name: str) -> Contract:
+    promises: dict[tuple[str, str], Promise] = {}
+    for cell in document["promises"]:
+        for promise in _promises(document["mode"], cell, name):
+            key = (promise.fault, promise.flush)
+            if key in promises:
+                raise ValueError(f"{name}: {key} is promised twice")
+            promises[key] = promise
+    return Contract(
+        mode=document["mode"],
+        statement=document["statement"],
+        visible_within_ns=_ns(document["visible_within_s"]),
+        slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
+        promises=promises,
+    )
+
+
+def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise]:
+    if set(cell) != _KEYS:
+        raise ValueError(f"{name}: cell {cell.get('fault')}: keys differ: {sorted(_KEYS ^ set(cell))}")
+    if cell["loss"] not in get_args(Loss) or cell["service"] not in get_args(Service):
+        raise ValueError(f"{name}: cell {cell['fault']}: unknown loss {cell['loss']!r} or service {cell['service']!r}")
+    for fault in cell["fault"]:
+        for flush in cell["flush"]:
+            yield Promise(
+                mode=mode,
+                fault=fault,
+                flush=flush,
+                words=cell["words"],
+                source=cell["source"],
+                loss=cell["loss"],
+                service=cell["service"],
+                others_up=cell["others_up"],
+                unreachable=cell["unreachable"],
+                recover_within_ns=_ns(cell["recover_within_s"]),
+            )
+
+
+def _ns(seconds: int | str) -> int:
+    """Seconds as the contract writes them (integers, or decimals as text) to nanoseconds, without a float."""
+    whole, _, part = str(seconds).partition(".")
+    return int(whole) * 1_000_000_000 + int((part + "000000000")[:9])
