@@ -1,1 +1,10 @@
-"""The verbs of a fault plan, one file a family."""
+"""Every verb there is, one file a family."""
+
+from faults.catalogue.disk import CUT_POWER
+from faults.catalogue.network import ISOLATE, PARTITION
+from faults.catalogue.process import KILL, PAUSE, RESTART, STOP
+from faults.verb import Verb
+
+VERBS: dict[str, Verb] = {verb.name: verb for verb in (KILL, STOP, PAUSE, RESTART, CUT_POWER, PARTITION, ISOLATE)}
+
+__all__ = ["VERBS"]

@@ -1,0 +1,178 @@
+"""Faults of a process: kill, stop, pause, restart.
+
+``kill`` ends the process at once; what it had written is in the page cache and survives. ``stop`` asks (SIGTERM) and
+waits: an orderly end that flushes. ``pause`` stops every instruction while the sockets stay open, so that peers hear
+nothing instead of a reset. ``restart`` is stop or kill and start again at once.
+
+A node that was dead before proves nothing when it is dead after: the probe then says *no*.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from faults.levers import HealStep, Levers
+from faults.units import duration_ns
+from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
+
+STOP_OPTIONS: Final = {"timeout": Option("30s", "how long an orderly stop may take", read=duration_ns)}
+RESTART_OPTIONS: Final = {"how": Option("stop", "how the process ends before it starts again", choices=("stop", "kill"))} | STOP_OPTIONS
+
+
+def states(levers: Levers, strike: Strike) -> dict[str, str]:
+    """What each node hit is doing now."""
+    return {node: levers.state(node) for node in strike.left}
+
+
+def bit(levers: Levers, strike: Strike, facts: Facts, wanted: str) -> list[Probed]:
+    """*wanted* is seen now and was not there before."""
+    answers = []
+    for node in strike.left:
+        before, now = facts["before"][node], levers.state(node)
+        answer = YES if now == wanted != before else NO
+        answers.append(Probed(node, answer, {"before": before, "now": now}))
+    return answers
+
+
+def runs_again(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    """Heal probe of everything that had ended or stopped a process."""
+    seen = states(levers, strike)
+    return [Probed(node, YES if state == "running" else NO, {"now": state}) for node, state in seen.items()]
+
+
+def start_again(levers: Levers, strike: Strike, facts: Facts) -> None:
+    """Start what is dead; a node that somebody has started already is left alone."""
+    for node in strike.left:
+        if levers.state(node) == "dead":
+            levers.start(node)
+
+
+def steps_for(verb: str, levers: Levers, strike: Strike) -> list[HealStep]:
+    """The undo of every node hit, as the backend knows it."""
+    return [step for node in strike.left for step in levers.heal_steps(verb, node)]
+
+
+def _kill(levers: Levers, strike: Strike) -> Facts:
+    before = states(levers, strike)
+    for node in strike.left:
+        levers.kill(node)
+    return {"before": before}
+
+
+def _stop(levers: Levers, strike: Strike) -> Facts:
+    """A stop that hangs is evidence, not a crash of the harness: the probe then sees a living process and says no."""
+    before, timeout = states(levers, strike), option(strike, STOP_OPTIONS, "timeout")
+    hung = []
+    for node in strike.left:
+        try:
+            levers.stop(node, duration_ns(timeout))
+        except TimeoutError:
+            hung.append(node)
+    return {"before": before, "hung": hung, "timeout": timeout}
+
+
+def _stopped(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    answers = bit(levers, strike, facts, "dead")
+    late = {"error": f"still there {facts['timeout']} after it was asked to stop"}
+    return [Probed(a.node, a.answer, {**a.detail, **late}) if a.node in facts["hung"] else a for a in answers]
+
+
+def _pause(levers: Levers, strike: Strike) -> Facts:
+    before = states(levers, strike)
+    for node in strike.left:
+        if before[node] == "running":
+            levers.pause(node)
+    return {"before": before}
+
+
+def _resume(levers: Levers, strike: Strike, facts: Facts) -> None:
+    for node in strike.left:
+        if levers.state(node) == "paused":
+            levers.resume(node)
+
+
+def _resumed(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    """Killed in the meantime by another fault: then there is nothing left to resume, which is as good as resumed."""
+    seen = states(levers, strike)
+    return [Probed(node, NO if state == "paused" else YES, {"now": state}) for node, state in seen.items()]
+
+
+def _restart(levers: Levers, strike: Strike) -> Facts:
+    how = option(strike, RESTART_OPTIONS, "how")
+    ended = _kill(levers, strike) if how == "kill" else _stop(levers, strike)
+    between = states(levers, strike)
+    start_again(levers, strike, ended)
+    return {**ended, "between": between}
+
+
+def _restarted(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    """It was running, it was seen dead, it runs again."""
+    answers = []
+    for node, now in states(levers, strike).items():
+        before, between = facts["before"][node], facts["between"][node]
+        went = (before, between, now) == ("running", "dead", "running")
+        answers.append(Probed(node, YES if went else NO, {"before": before, "between": between, "now": now}))
+    return answers
+
+
+KILL: Final = Verb(
+    name="kill",
+    family="process",
+    summary="ends the process at once (SIGKILL); the page cache survives",
+    bites="the process ran before and is gone from the process table",
+    undone_by="start, with the same data",
+    shape="nodes",
+    condition="dead",
+    inject=_kill,
+    probe=lambda levers, strike, facts: bit(levers, strike, facts, "dead"),
+    heal=start_again,
+    heal_probe=runs_again,
+    heal_steps=lambda levers, strike: steps_for("kill", levers, strike),
+)
+
+STOP: Final = Verb(
+    name="stop",
+    family="process",
+    summary="asks for an orderly end (SIGTERM) and waits for it",
+    bites="the process ran before and has ended within the timeout",
+    undone_by="start, with the same data",
+    shape="nodes",
+    condition="dead",
+    inject=_stop,
+    probe=_stopped,
+    heal=start_again,
+    heal_probe=runs_again,
+    heal_steps=lambda levers, strike: steps_for("stop", levers, strike),
+    options=STOP_OPTIONS,
+)
+
+PAUSE: Final = Verb(
+    name="pause",
+    family="process",
+    summary="no instruction runs (SIGSTOP), sockets stay open",
+    bites="the process ran before and is in state T",
+    undone_by="SIGCONT",
+    shape="nodes",
+    condition="paused",
+    inject=_pause,
+    probe=lambda levers, strike, facts: bit(levers, strike, facts, "paused"),
+    heal=_resume,
+    heal_probe=_resumed,
+    heal_steps=lambda levers, strike: steps_for("pause", levers, strike),
+)
+
+RESTART: Final = Verb(
+    name="restart",
+    family="process",
+    summary="stop (or kill) and start again at once",
+    bites="the process ran, was seen dead, and runs again",
+    undone_by="nothing to undo; started if it is found dead",
+    shape="nodes",
+    condition="none",
+    inject=_restart,
+    probe=_restarted,
+    heal=start_again,
+    heal_probe=runs_again,
+    heal_steps=lambda levers, strike: steps_for("kill", levers, strike),
+    options=RESTART_OPTIONS,
+)

@@ -1,0 +1,204 @@
+"""The heal journal: what must be undone, on the disk before it is done.
+
+Question: a harness that dies in mid-fault (``kill -9``, power, a bug) leaves rules, stopped processes, namespaces and
+mounts behind. How does another process undo exactly these, and nothing of a run that is still alive?
+
+Model. One file a run, JSON lines, each forced to the disk before the call returns:
+
+    {"t": "head", "run": …, "pid": …, "started": …}           who owns it
+    {"t": "promise", "entry": 1, "what": …, "steps": [[action, arguments], …]}    written *before* the act
+    {"t": "undone", "entry": 1}                               written after the undo
+
+The owner holds a lock on the file as long as it lives; the kernel drops it with the process, so "is the owner alive?"
+is asked of the kernel, and a recycled pid deceives nobody. ``pid`` and ``started`` are for the reader. Entries are
+undone newest first. A file with nothing outstanding is removed. Undo is idempotent: what is gone is no error.
+
+Limits. A torn last line is a promise whose act was never begun: it is dropped. Locks are ``flock``: the folder must be
+on a local file system.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from faults.errors import FaultTrouble, UndoFailed
+from faults.levers import HealStep
+
+Undo = Callable[[HealStep], None]
+"""Carries out one step; silent if there is nothing left to undo, raises what went wrong otherwise."""
+
+HEAL_COMMAND = "mqchaos heal"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One outstanding entry."""
+
+    entry: int
+    what: str
+    steps: tuple[HealStep, ...]
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A journal found on the disk. ``is_owned`` while its run is alive: then it is not ours to heal."""
+
+    path: Path
+    run: str
+    pid: int
+    is_owned: bool
+    outstanding: tuple[Promise, ...]
+
+
+class HealJournal:
+    """The journal of a living run. Use :meth:`open`; ``close`` at the end of the run."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path, self._file = path, file
+        self._outstanding: dict[int, Promise] = {}
+        self._entry_count = 0
+
+    @classmethod
+    def open(cls, run: str, folder: Path | None = None) -> HealJournal:
+        """Create ``<folder>/<run>.jsonl`` and own it; ``FileExistsError`` if the run has one already."""
+        folder = folder or state_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{run}.jsonl"
+        file = path.open("xb", buffering=0)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        journal = cls(path, file)
+        journal._write({"t": "head", "run": run, "pid": os.getpid(), "started": process_started(os.getpid())})
+        _sync_folder(folder)
+        return journal
+
+    @property
+    def outstanding(self) -> tuple[Promise, ...]:
+        """What is promised and not undone, newest first."""
+        return tuple(reversed(self._outstanding.values()))
+
+    def promise(self, what: str, steps: Sequence[HealStep]) -> int:
+        """Before an act: how to undo it. On the disk when this returns; the number is for :meth:`undone`."""
+        self._entry_count += 1
+        entry = self._entry_count
+        written = [[step.action, step.arguments] for step in steps]
+        self._write({"t": "promise", "entry": entry, "what": what, "steps": written})
+        self._outstanding[entry] = Promise(entry, what, tuple(steps))
+        return entry
+
+    def undone(self, entry: int) -> None:
+        """After the undo. ``KeyError`` for an entry that is not outstanding."""
+        del self._outstanding[entry]
+        self._write({"t": "undone", "entry": entry})
+
+    def close(self) -> None:
+        """Remove the file if nothing is outstanding, else leave it for ``mqchaos heal``; idempotent."""
+        if self._file.closed:
+            return
+        if not self._outstanding:
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line).encode() + b"\n")
+        os.fsync(self._file.fileno())
+
+
+def state_folder() -> Path:
+    """``$XDG_STATE_HOME/mqchaos/heal``, by default below ``~/.local/state``."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "mqchaos" / "heal"
+
+
+def process_started(pid: int) -> int:
+    """When the process began, in clock ticks since boot (``/proc/PID/stat`` field 22); −1 if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return -1
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def open_journals(folder: Path | None = None) -> list[Leftover]:
+    """Every journal on the disk, by name; of living and of dead runs."""
+    folder = folder or state_folder()
+    return [_read(path) for path in sorted(folder.glob("*.jsonl"))]
+
+
+def heal(leftover: Leftover, undo: Undo) -> list[str]:
+    """Undo everything outstanding of a dead run, newest first, and say what was done.
+
+    Everything is tried; :class:`UndoFailed` at the end names what is left, and the journal stays. A journal whose owner
+    lives, or that somebody else is healing, is :class:`FaultTrouble`.
+    """
+    with leftover.path.open("r+b", buffering=0) as file:
+        if not _lock(file):
+            raise FaultTrouble(f"the run {leftover.run} is alive (pid {leftover.pid})", "end it first: Ctrl-C heals")
+        file.seek(0, os.SEEK_END)
+        done, failed = [], []
+        for promise in _read_lines(leftover.path).outstanding:
+            try:
+                for step in promise.steps:
+                    undo(step)
+            except Exception as error:  # noqa: BLE001 - one undo that fails must not keep the others from being tried
+                failed.append(f"{promise.what}: {error}")
+                continue
+            file.write(json.dumps({"t": "undone", "entry": promise.entry}).encode() + b"\n")
+            done.append(promise.what)
+        os.fsync(file.fileno())
+        if failed:
+            raise UndoFailed(f"could not undo: {'; '.join(failed)}", f"then type: {HEAL_COMMAND}")
+        leftover.path.unlink()
+    return done
+
+
+def _lock(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(path: Path) -> Leftover:
+    with path.open("rb", buffering=0) as file:
+        is_owned = not _lock(file)
+    found = _read_lines(path)
+    return Leftover(path, found.run, found.pid, is_owned, found.outstanding)
+
+
+def _read_lines(path: Path) -> Leftover:
+    """Fold the lines; what cannot be parsed is allowed only as the last line (a torn write)."""
+    run, pid, outstanding = path.stem, -1, {}
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            if number == len(lines):
+                break
+            raise FaultTrouble(f"{path}:{number}: not a line of a heal journal", "look at it, then remove it") from None
+        if entry["t"] == "head":
+            run, pid = entry["run"], entry["pid"]
+        elif entry["t"] == "promise":
+            steps = tuple(HealStep(action, arguments) for action, arguments in entry["steps"])
+            outstanding[entry["entry"]] = Promise(entry["entry"], entry["what"], steps)
+        else:
+            outstanding.pop(entry["entry"], None)
+    return Leftover(path, run, pid, False, tuple(reversed(outstanding.values())))
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name is durable only with its folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,98 @@
+"""What a verb is: how one kind of fault is applied, proved, undone, and proved undone.
+
+Question: what must a fault family supply so that the injector can carry any fault through its life cycle
+``resolve → journal → inject → probe → hold → heal → heal probe``?
+
+Model. A :class:`Verb` is a value of functions over :class:`faults.levers.Levers`; it holds no state. What it learns
+while injecting (was the node alive before? could the pair talk before the cut?) it returns as *facts*, which come back
+to its probes: "nobody gets through" proves a cut only where somebody got through before it.
+
+A probe answers 1 (yes), 0 (no) or −1 (cannot be told, with the reason in ``detail``). For ``probe`` yes means *the
+fault bit*; for ``heal_probe`` yes means *it is gone*.
+
+Limits. Functions block and run outside the world's own loop (``Backend.perform``): they touch levers and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from faults.levers import HealStep, Levers
+from faults.selectors import Topology
+
+YES: Final = 1
+NO: Final = 0
+UNTOLD: Final = -1
+
+Shape = Literal["nodes", "cut"]
+Condition = Literal["dead", "paused", "cut", "none"]
+"""What the fault keeps a node in until it is healed; ``none``: it is over as soon as it is done."""
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One resolved fault, about to be done or done. ``left`` are the nodes hit; ``right`` the other side of a cut."""
+
+    fault: str
+    left: tuple[str, ...]
+    right: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    topology: Topology = field(default_factory=lambda: Topology(()))
+
+    def only(self, nodes: Sequence[str]) -> Strike:
+        """The same strike on a part of its nodes."""
+        return Strike(self.fault, tuple(nodes), self.right, self.options, self.topology)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """One answer of a probe; ``node`` empty for a cut as a whole. ``detail`` holds JSON values."""
+
+    node: str
+    answer: int
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One key of ``with``: ``choices`` empty means that ``read`` decides. Values are kept as text."""
+
+    default: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    read: Callable[[str], object] = str
+    """Raises ``ValueError`` (with a sentence) for a text that does not fit."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One kind of fault. The texts make the table in ``docs/faults.md``."""
+
+    name: str
+    family: str
+    summary: str
+    bites: str
+    """What the efficacy probe looks at."""
+    undone_by: str
+    shape: Shape
+    condition: Condition
+    inject: Callable[[Levers, Strike], Facts]
+    probe: Callable[[Levers, Strike, Facts], list[Probed]]
+    heal: Callable[[Levers, Strike, Facts], None]
+    heal_probe: Callable[[Levers, Strike, Facts], list[Probed]]
+    heal_steps: Callable[[Levers, Strike], list[HealStep]]
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether ``for`` means anything."""
+        return self.condition != "none"
+
+
+def option(strike: Strike, verb_options: Mapping[str, Option], name: str) -> str:
+    """The value in the plan, or the option's default."""
+    return strike.options.get(name, verb_options[name].default)
