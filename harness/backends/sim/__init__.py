@@ -1,0 +1,1 @@
+"""The deterministic simulator: many nodes, one thread, virtual time. Start at ``world.SimBackend``."""
