@@ -44,9 +44,6 @@ BATCH_NS: Final = 100_000_000
 Detail = str | dict[str, Any]
 """Free text, or a JSON object; a table shows the object as compact JSON."""
 
-Read = tuple[int, int]
-"""A message read: (queue offset, message number), −1 for one that is not ours."""
-
 Columns = dict[str, dict[str, list[Any]]]
 """table → column → values; the tables and columns of ``checkers.schema``."""
 
@@ -103,7 +100,8 @@ class Complete(Entry, tag="complete"):
     position: int = -1
     node: str = ""
     detail: Detail = ""
-    reads: tuple[Read, ...] = ()
+    offsets: Sequence[int] = ()
+    messages: Sequence[int] = ()
     foreign: tuple[tuple[int, str], ...] = ()
 
 
@@ -134,7 +132,7 @@ class Recorder:
         self._clock, self._path, self._durable = clock, path, durable
         self._file: BinaryIO | None = path.open("xb", buffering=0) if path else None
         self._buffer, self._written = bytearray(), bytearray()
-        self._hash, self._flushed_ns = sha256(), 0
+        self._hash, self._now_ns, self._flushed_ns = sha256(), 0, 0
         self._encode_into = msgspec.json.Encoder().encode_into
         self._queues: dict[tuple[str, str, int], int] = {}
         self.run, self.event_count, self.op_count, self.message_count = run, 0, 0, 0
@@ -186,7 +184,7 @@ class Recorder:
         """An op begins now; returns its number. *offset* is the one asked for, *node* the one that is asked."""
         op, event = self.op_count, self.event_count
         self.op_count, self.event_count = op + 1, event + 1
-        self._put(Invoke(event, self._clock(), op, process, f, queue, message, offset, node, group))
+        self._put(Invoke(event, self._tick(), op, process, f, queue, message, offset, node, group))
         return op
 
     def complete(
@@ -200,19 +198,21 @@ class Recorder:
         position: int = -1,
         node: str = "",
         detail: Detail = "",
-        reads: Iterable[Read] = (),
-        foreign: Iterable[tuple[int, str]] = (),
+        offsets: Sequence[int] = (),
+        messages: Sequence[int] = (),
+        foreign: Sequence[tuple[int, str]] = (),
     ) -> None:
         """The op ends now. *offset* is the one answered (−1 keeps the one asked for); *node* as well (empty keeps).
 
-        *foreign*: (index into *reads*, digest of the body) for what is not ours.
+        *offsets* and *messages* are what was read, in order, −1 for a message that is not ours; *foreign* says of
+        those (index, digest of the body).
         """
         event = self.event_count
         self.event_count = event + 1
         self._put(
             Complete(
                 event,
-                self._clock(),
+                self._tick(),
                 op,
                 outcome,
                 status,
@@ -221,7 +221,8 @@ class Recorder:
                 position,
                 node,
                 detail,
-                tuple(reads),
+                offsets,
+                messages,
                 tuple(foreign),
             )
         )
@@ -232,7 +233,7 @@ class Recorder:
         """A phase, a step of a fault, something about a node, or a note; *effective* is 1, 0 or −1 (unknown)."""
         event = self.event_count
         self.event_count = event + 1
-        self._put(Event(event, self._clock(), kind, node, fault, step, effective, detail))
+        self._put(Event(event, self._tick(), kind, node, fault, step, effective, detail))
 
     def phase(self, name: str, detail: Detail = "") -> None:
         """A phase of the run begins; everything before it is on the disk when this returns (if *durable*)."""
@@ -268,19 +269,16 @@ class Recorder:
         """The history so far as plain columns; the journal, folded."""
         return fold(decode_journal(self.journal()))
 
+    def _tick(self) -> int:
+        self._now_ns = now = self._clock()
+        return now
+
     def _put(self, entry: Entry) -> None:
         buffer = self._buffer
         self._encode_into(entry, buffer, -1)
         buffer += b"\n"
-        if len(buffer) >= BATCH_BYTES:
-            self.flush()
-        elif self._file:
-            self._flush_by_time()
-
-    def _flush_by_time(self) -> None:
-        now = self._clock()
-        if now - self._flushed_ns >= BATCH_NS:
-            self._flushed_ns = now
+        if len(buffer) >= BATCH_BYTES or self._now_ns - self._flushed_ns >= BATCH_NS:
+            self._flushed_ns = self._now_ns
             self.flush()
 
 
@@ -324,7 +322,8 @@ class _Rows:
 
     def __init__(self) -> None:
         self.ops: list[list[Any]] = []
-        self.others: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES if name != "ops"}
+        self.reads: list[list[Any]] = [[] for _ in TABLES["reads"]]
+        self.others: dict[str, list[tuple[Any, ...]]] = {"queues": [], "messages": [], "events": []}
         self._adders: dict[type, Callable[[Any], None]] = {
             Head: lambda entry: None,
             Invoke: self._invoke,
@@ -365,6 +364,8 @@ class _Rows:
     def _complete(self, c: Complete) -> None:
         if not 0 <= c.op < len(self.ops) or self.ops[c.op][_COMPLETE_EVENT] >= 0:
             raise ValueError(f"op {c.op} completes but is not open")
+        if len(c.offsets) != len(c.messages):
+            raise ValueError(f"op {c.op} read {len(c.offsets)} offsets and {len(c.messages)} messages")
         row = self.ops[c.op]
         row[_COUNT:_INVOKE_EVENT] = c.count, c.position
         row[_COMPLETE_EVENT], row[_COMPLETE_NS], row[_OUTCOME], row[_STATUS] = c.e, c.ns, c.outcome, c.status
@@ -374,12 +375,17 @@ class _Rows:
             row[_NODE] = c.node
         if c.detail:
             row[_DETAIL] = _text(c.detail)
-        if c.reads:
-            digests = dict(c.foreign)
-            self.others["reads"] += [
-                (c.op, index, offset, message, digests.get(index, ""))
-                for index, (offset, message) in enumerate(c.reads)
-            ]
+        if c.offsets:
+            self._read(c)
+
+    def _read(self, c: Complete) -> None:
+        count = len(c.offsets)
+        details = [""] * count
+        for index, digest in c.foreign:
+            details[index] = digest
+        cells = ([c.op] * count, range(count), c.offsets, c.messages, details)
+        for column, more in zip(self.reads, cells, strict=True):
+            column += more
 
     def _event(self, e: Event) -> None:
         self.others["events"].append((e.ns, e.e, e.kind, e.node, e.fault, e.step, e.effective, _text(e.detail)))
@@ -394,7 +400,8 @@ class _Rows:
 
     def columns(self) -> Columns:
         rows: dict[str, Sequence[Sequence[Any]]] = {"ops": self.ops, **self.others}
-        return {name: _transposed(rows[name], schema.names) for name, schema in TABLES.items()}
+        columns = {name: _transposed(table, TABLES[name].names) for name, table in rows.items()}
+        return columns | {"reads": dict(zip(TABLES["reads"].names, self.reads, strict=True))}
 
 
 _COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, _DETAIL, _OFFSET = (
