@@ -62,7 +62,8 @@ class RemoteWireError(WireError):
 
 
 class Command(msgspec.Struct, gc=False):
-    """A request or an answer. ``opaque`` matches them; a :class:`Remoting` gives requests theirs."""
+    """A request or an answer. ``opaque`` matches them; :class:`~reference_impl.wire.remoting.Remoting` gives a request
+    its opaque, and an answer the opaque, the answer bit and the serialization of its request."""
 
     code: int
     fields: Mapping[str, str] = NO_FIELDS
@@ -81,24 +82,6 @@ class Command(msgspec.Struct, gc=False):
     @property
     def is_one_way(self) -> bool:
         return self.flag & ONE_WAY != 0
-
-
-def answer(
-    request: Command, code: int, fields: Mapping[str, str] = NO_FIELDS, body: bytes = b"", remark: str | None = None
-) -> Command:
-    """The answer to *request*: its opaque, its serialization (4.9.4 to 4.9.8; 5.x always answers in JSON)."""
-    return Command(code, fields, body, remark, ANSWER, request.opaque, serialization=request.serialization)
-
-
-def ext_fields(**values: str | int | bool | None) -> dict[str, str]:
-    """Ext fields as text, as Java writes them: decimal numbers, ``true``/``false``, null left out."""
-    return {name: _text(value) for name, value in values.items() if value is not None}
-
-
-def _text(value: str | int | bool) -> str:
-    if value is True or value is False:
-        return "true" if value else "false"
-    return value if type(value) is str else str(int(value) if isinstance(value, int) else value)
 
 
 # Encoding ------------------------------------------------------------------------------------------------------------
