@@ -47,9 +47,7 @@ class Producer:
         self.client = client
         self.settings = settings
 
-    def send(
-        self, env: Environment, message: Message, on_result: OnResult, queue: MessageQueue | None = None
-    ) -> int:
+    def send(self, env: Environment, message: Message, on_result: OnResult, queue: MessageQueue | None = None) -> int:
         """Send with retries, or with exactly one attempt to *queue*. Returns the number of the send."""
         raise NotImplementedError
 

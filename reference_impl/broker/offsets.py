@@ -1,0 +1,67 @@
+"""Where each consumer group stands: the consumer offsets of one broker.
+
+Question: from which offset does a group go on in a queue?
+
+Model (RocketMQ: ConsumerOffsetManager). ``topic@group`` → queue id → offset, in memory; the last write wins, also a
+smaller one. A writer (the broker) saves the text every 5 s and at an orderly stop, without forcing it to the disk, so
+a kill loses up to 5 s of commits and a power cut may lose all of them.
+
+Limits. Nothing is checked: unknown topics, groups, queues and offsets beyond the end are all stored, as RocketMQ does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference_impl.broker.dialect import compact, pretty
+
+
+class ConsumerOffsets:
+    """The table and its two texts. ``regressions`` counts commits below the stored offset (RocketMQ only warns)."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, dict[int, int]] = {}
+        self.regressions = 0
+        self._text: str | None = None
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Store *offset*, whatever was there."""
+        queues = self.table.setdefault(f"{topic}@{group}", {})
+        self.regressions += offset < queues.get(queue_id, offset)
+        queues[queue_id] = offset
+        self._text = None
+
+    def query(self, group: str, topic: str, queue_id: int) -> int | None:
+        """The stored offset, ``None`` if there is none."""
+        return self.table.get(f"{topic}@{group}", {}).get(queue_id)
+
+    def groups_of(self, topic: str) -> list[str]:
+        """Groups that have committed something in *topic*."""
+        return [group for key in self.table for name, _, group in [key.partition("@")] if name == topic]
+
+    def topics_of(self, group: str) -> list[str]:
+        """Topics in which *group* has committed something."""
+        return [name for key in self.table for name, _, other in [key.partition("@")] if other == group]
+
+    def forget_group(self, group: str) -> None:
+        """Drop all offsets of *group* (DELETE_SUBSCRIPTIONGROUP with ``removeOffset``)."""
+        for topic in self.topics_of(group):
+            del self.table[f"{topic}@{group}"]
+        self._text = None
+
+    def load(self, parsed: Mapping[str, Any]) -> None:
+        """Take over the parsed file; keys of queues may be texts or numbers."""
+        table = parsed.get("offsetTable") or {}
+        self.table = {key: {int(queue): int(offset) for queue, offset in q.items()} for key, q in table.items()}
+        self._text = None
+
+    def file_text(self) -> str:
+        """The text of consumerOffset.json."""
+        if self._text is None:
+            self._text = pretty({"offsetTable": self.table})
+        return self._text
+
+    def answer_text(self) -> str:
+        """The body of GET_ALL_CONSUMER_OFFSET."""
+        return compact({"offsetTable": self.table})
