@@ -1,0 +1,116 @@
+"""A disk that can lose its power: an ext4 in a file, mounted through a loop device, and the ioctl that shuts it down.
+
+Question: what does a machine keep when the power goes? What had been forced to the disk. ``FS_IOC_SHUTDOWN`` with
+``NOLOGFLUSH`` makes exactly that of a mounted ext4: every page that is only in the cache is never written, the journal
+is not flushed, and all later I/O fails. After unmount and mount the journal is replayed, as after a real outage. It
+holds for ``write`` and for stores through ``mmap`` alike. (With flag 0 the file system is frozen and *flushed* first:
+nothing is lost, the wrong fault. [measured, see docs/backends.md])
+
+The order of a power cut is the caller's: stop the process, shut down, kill it, unmount, mount. A broker that still ran
+after the shutdown would go on acknowledging from memory.
+
+The platter is the image file. Whether the image itself survives an outage of *this* machine is not the question here.
+
+Limits. Linux, root. An unmount fails while any process has a file open there or any other mount namespace holds a copy
+of the mount; the file system then stays shut down, and ``mount_image`` says so instead of handing out a dead disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+from faults.errors import FaultTrouble
+from faults.mechanisms.command import call
+
+FS_IOC_SHUTDOWN = 0x8004587D
+"""``_IOR('X', 125, __u32)`` of the kernel's include/uapi/linux/fs.h."""
+
+NOLOGFLUSH = 2
+"""FS_SHUTDOWN_FLAGS_NOLOGFLUSH: flush neither data nor journal."""
+
+JOURNAL_MIB = 4
+"""ext4's smallest; the images are small."""
+
+
+def make_image(image: Path, size_mib: int) -> None:
+    """A sparse file of *size_mib* MiB with an empty ext4 in it."""
+    with open(image, "xb") as file:
+        file.truncate(size_mib << 20)
+    # Nothing reserved for root and no lazy initialisation: the kernel would go on writing long after the mount.
+    features = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
+    call(["mkfs.ext4", "-q", "-F", "-m", "0", "-J", f"size={JOURNAL_MIB}", "-E", features, str(image)], timeout_s=30)
+
+
+def mount_image(image: Path, folder: Path) -> None:
+    """Mount the image on *folder* and make sure that it takes writes.
+
+    The loop device frees itself when the file system is unmounted. ``FaultTrouble`` if the disk is dead: somebody else
+    still holds the file system that was shut down.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    call(["mount", "-o", "loop,noatime", "-t", "ext4", str(image), str(folder)])
+    try:
+        _try_write(folder)
+    except OSError as error:
+        unmount(folder)
+        raise FaultTrouble(
+            f"the disk {image} does not take writes after mounting: {errno.errorcode.get(error.errno or 0, error)}",
+            "a process or another mount namespace still holds the file system that was shut down",
+        ) from error
+
+
+def unmount(folder: Path) -> bool:
+    """Unmount; False if nothing is mounted there."""
+    if not is_mounted(folder):
+        return False
+    call(["umount", str(folder)], timeout_s=30)
+    return True
+
+
+def is_mounted(folder: Path) -> bool:
+    """Whether a file system is mounted exactly there, as this process's mount namespace sees it."""
+    return os.path.realpath(folder) in mount_points()
+
+
+def mount_points() -> list[str]:
+    """All mount points of our mount namespace."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line.split(" ")[4].encode().decode("unicode_escape") for line in lines]
+
+
+def cut_power(folder: Path) -> None:
+    """Shut the mounted file system down at once, forcing nothing. ``OSError`` if it is not ext4 or we are not root."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(descriptor, FS_IOC_SHUTDOWN, struct.pack("=I", NOLOGFLUSH))
+    finally:
+        os.close(descriptor)
+
+
+def loop_devices(image: Path) -> list[str]:
+    """Loop devices that hold *image* open, as ``/dev/loopN``."""
+    listed = call(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)])
+    return listed.split()
+
+
+def detach(image: Path) -> bool:
+    """Free every loop device of *image*; False if there is none."""
+    devices = loop_devices(image)
+    for device in devices:
+        call(["losetup", "--detach", device])
+    return bool(devices)
+
+
+def _try_write(folder: Path) -> None:
+    probe = folder / ".probe"
+    descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, b"probe")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    probe.unlink()

@@ -1,0 +1,114 @@
+"""Network cuts as nftables tables: one table a cut and namespace, removed by its name.
+
+Question: how is a cut made so that it can be undone by anybody, at any time, without touching another? Each cut is a
+table of its own (``mqc_NAME``) in the namespace of every node it concerns, with a chain on input and one on output. A
+drop in any table is final. Removing the table removes the cut and nothing else; there are no rule handles to remember.
+
+Both ends drop, on the way in and on the way out: dropping at one end only leaks what is already queued behind it.
+A port class matches source *or* destination port of TCP and UDP, so that answers and connections opened by either side
+are covered.
+
+Limits. IPv4. Existing connections stay open and stall: after a cut of seconds TCP comes back only when its own
+retransmission timer fires (0.7–2.7 s after a cut of 4 s), so the time of the heal is not the time of recovery.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from faults.levers import PortClass
+from faults.mechanisms.command import call
+from faults.mechanisms.netns import argv_inside
+
+TABLE_PREFIX = "mqc_"
+
+PORTS: dict[PortClass, tuple[int, ...]] = {
+    "any": (),
+    "broker": (10911, 10909),
+    "namesrv": (9876,),
+    "ha": (10912,),
+}
+"""RocketMQ's ports by class; ``any`` matches every packet, of every protocol."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Packets from any of *sources* to any of *targets* (IPv4 literals) on one port class are dropped."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    port_class: PortClass = "any"
+
+
+def table_name(cut: str) -> str:
+    """The table of a cut: its name with everything that nft would not take in a name replaced."""
+    return TABLE_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", cut)
+
+
+def install(namespace: str, cut: str, drops: Sequence[Drop]) -> None:
+    """Make the cut's table in the namespace, at once (one transaction); replaces one of the same name."""
+    call(argv_inside(namespace, ["nft", "-f", "-"]), text=_script(table_name(cut), drops))
+
+
+def remove(namespace: str, cut: str) -> bool:
+    """Remove the cut's table; False if there is none."""
+    return remove_table(namespace, table_name(cut))
+
+
+def remove_table(namespace: str, table: str) -> bool:
+    """Remove a table of ours; False if there is none."""
+    if not table.startswith(TABLE_PREFIX):
+        raise ValueError(f"not a table of ours: {table!r}")
+    if table not in list_tables(namespace):
+        return False
+    call(argv_inside(namespace, ["nft", "delete", "table", "ip", table]))
+    return True
+
+
+def list_tables(namespace: str) -> list[str]:
+    """Names of our tables in the namespace, sorted."""
+    listed = json.loads(call(argv_inside(namespace, ["nft", "-j", "list", "tables"])))
+    names = [entry["table"]["name"] for entry in listed["nftables"] if "table" in entry]
+    return sorted(name for name in names if name.startswith(TABLE_PREFIX))
+
+
+def dropped_packets(namespace: str, cut: str) -> int:
+    """How many packets the cut's table has dropped in this namespace; 0 if there is no such table."""
+    table = table_name(cut)
+    if table not in list_tables(namespace):
+        return 0
+    listed = json.loads(call(argv_inside(namespace, ["nft", "-j", "list", "table", "ip", table])))
+    rules = [entry["rule"] for entry in listed["nftables"] if "rule" in entry]
+    return sum(part["counter"]["packets"] for rule in rules for part in rule["expr"] if "counter" in part)
+
+
+def _script(table: str, drops: Sequence[Drop]) -> str:
+    rules = "\n".join(f"        {rule}" for drop in drops for rule in _rules(drop))
+    return f"""table ip {table}
+delete table ip {table}
+table ip {table} {{
+    chain input {{
+        type filter hook input priority -10; policy accept;
+{rules}
+    }}
+    chain output {{
+        type filter hook output priority -10; policy accept;
+{rules}
+    }}
+}}
+"""
+
+
+def _rules(drop: Drop) -> list[str]:
+    pair = f"ip saddr {_set(drop.sources)} ip daddr {_set(drop.targets)}"
+    if not PORTS[drop.port_class]:
+        return [f"{pair} counter drop"]
+    ports = _set(tuple(str(port) for port in PORTS[drop.port_class]))
+    return [f"{pair} meta l4proto {{ tcp, udp }} th {side} {ports} counter drop" for side in ("sport", "dport")]
+
+
+def _set(values: tuple[str, ...]) -> str:
+    return "{ " + ", ".join(values) + " }"
