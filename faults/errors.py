@@ -1,4 +1,4 @@
-"""What can go wrong with a fault, in the words of this room. The harness turns them into its own errors with exit codes.
+"""What can go wrong with a fault, in the words of this room; the harness gives them exit codes.
 
     FaultTrouble
     ├─ PlanError          a fault that cannot be bound: unknown verb, missing or surplus key

@@ -67,7 +67,7 @@ class Levers(Protocol):
         """Ask for an orderly end and wait for it, bounded; raises ``TimeoutError``."""
 
     def start(self, node: str) -> None:
-        """Start (again) with the same configuration and data folder. Returns when the process runs, not when it is ready."""
+        """Start (again), same configuration and data folder. Returns when the process runs, not when it is ready."""
 
     def pause(self, node: str) -> None:
         """No instruction runs; sockets stay open."""

@@ -62,20 +62,22 @@ class Alias:
     difference: str = ""
 
 
+HALF_IS_NO_MAJORITY: Final = "of an even number one node more: half of them is no majority"
+
 ALIASES: Final[Mapping[str, Alias]] = {
     "minor-kill": Alias("kill", "minority(brokers)"),
-    "major-kill": Alias("kill", "majority(brokers)", "of an even number one node more: half of them is no majority"),
+    "major-kill": Alias("kill", "majority(brokers)", HALF_IS_NO_MAJORITY),
     "random-kill": Alias("kill", "some(brokers)"),
     "fixed-kill": Alias("kill"),
     "minor-suspend": Alias("pause", "minority(brokers)"),
-    "major-suspend": Alias("pause", "majority(brokers)", "of an even number one node more: half of them is no majority"),
+    "major-suspend": Alias("pause", "majority(brokers)", HALF_IS_NO_MAJORITY),
     "random-suspend": Alias("pause", "some(brokers)"),
     "fixed-suspend": Alias("pause"),
     "random-partition": Alias("isolate", "some(brokers)"),
     "fixed-partition": Alias("isolate"),
 }
-"""OpenChaos' names whose meaning is one of our verbs. Its ``bridge``, ``random-loss``, ``partition-majorities-ring`` and
-``leader-…`` need verbs or modes that are not here."""
+"""OpenChaos' names whose meaning is one of our verbs. Its ``bridge``, ``random-loss``, ``leader-…`` and
+``partition-majorities-ring`` need verbs or modes that are not here."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,8 @@ def _check_options(verb: Verb, options: Mapping[str, str]) -> None:
     for name, value in options.items():
         known = verb.options.get(name)
         if known is None:
-            what = f"{verb.name} has no option {name!r}"
-            raise PlanError(what, key=name, known=tuple(verb.options), word=name, hint="" if verb.options else "it takes none")
+            what, hint = f"{verb.name} has no option {name!r}", "" if verb.options else "it takes none"
+            raise PlanError(what, key=name, known=tuple(verb.options), word=name, hint=hint)
         if known.choices and value not in known.choices:
             raise PlanError(f"{name} cannot be {value!r}", key=name, known=known.choices, word=value)
         try:

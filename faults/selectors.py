@@ -179,7 +179,10 @@ class _Parser:
     def take(self, expected: str = "") -> str:
         token = self.peek()
         if (expected and token != expected) or not token:
-            raise SelectorError(f"expected {expected or 'a selector'!r}, found {token or 'the end'!r}", offset=self.offset())
+            found = repr(token) if token else "the end"
+            raise SelectorError(
+                f"expected {repr(expected) if expected else 'a selector'}, found {found}", offset=self.offset()
+            )
         self.index += 1
         return token
 
@@ -310,6 +313,8 @@ def resolve_cut(selector: CutSelector, topology: Topology, rng: Random) -> tuple
     else:
         right = resolve(selector.right, topology, rng)
     both = [name for name in left if name in right]
-    if both or not right:
-        raise SelectorError(f"{', '.join(both)} is on both sides of {selector}" if both else f"nobody is right of {selector}")
+    if both:
+        raise SelectorError(f"{', '.join(both)} is on both sides of {selector}")
+    if not right:
+        raise SelectorError(f"nobody is on the right side of {selector}")
     return left, right

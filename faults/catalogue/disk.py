@@ -2,7 +2,8 @@
 
 A power cut ends the process *and* loses everything that was not forced to the platter. It is told from a kill by a
 witness: what the page cache had and the platter lacked (bytes in the simulator, changed files on ext4). A cut that
-lost nothing looks exactly like a kill; the probe then answers *cannot be told*, with that reason.
+lost nothing looks exactly like a kill; the probe then answers *cannot be told*, with that reason. A node that had been
+killed before can still lose its page cache: that counts.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ def _lost(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
 
 def _lost_by(levers: Levers, node: str, before: str) -> Probed:
     now, lost = levers.state(node), levers.power_cut_lost(node)
-    detail = {"before": before, "now": now, "lost": lost}
-    if now != "dead" or before == "dead":
+    detail: dict[str, str | int] = {"before": before, "now": now, "lost": lost}
+    if now != "dead":
         return Probed(node, NO, detail)
     if lost == 0:
-        return Probed(node, UNTOLD, {**detail, "reason": "nothing was unwritten when the power went: as good as a kill"})
+        detail["reason"] = "nothing was unwritten when the power went: as good as a kill"
+        return Probed(node, UNTOLD, detail)
     return Probed(node, YES, detail)
 
 

@@ -13,10 +13,13 @@ from typing import Final
 
 from faults.levers import HealStep, Levers
 from faults.units import duration_ns
-from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
+from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
 
 STOP_OPTIONS: Final = {"timeout": Option("30s", "how long an orderly stop may take", read=duration_ns)}
-RESTART_OPTIONS: Final = {"how": Option("stop", "how the process ends before it starts again", choices=("stop", "kill"))} | STOP_OPTIONS
+RESTART_OPTIONS: Final = {
+    "how": Option("stop", "how the process ends before it starts again", choices=("stop", "kill")),
+    **STOP_OPTIONS,
+}
 
 
 def states(levers: Levers, strike: Strike) -> dict[str, str]:
@@ -98,10 +101,11 @@ def _resumed(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
 
 
 def _restart(levers: Levers, strike: Strike) -> Facts:
+    """What was dead before stays dead: another fault may be keeping it so."""
     how = option(strike, RESTART_OPTIONS, "how")
     ended = _kill(levers, strike) if how == "kill" else _stop(levers, strike)
     between = states(levers, strike)
-    start_again(levers, strike, ended)
+    start_again(levers, strike.only([node for node in strike.left if ended["before"][node] != "dead"]), ended)
     return {**ended, "between": between}
 
 
