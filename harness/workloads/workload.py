@@ -23,13 +23,25 @@ from harness.recorder import Recorder
 
 @dataclass(frozen=True)
 class QueueAddress:
-    """One queue of the topic as it was known at the start; *address* is the master's client port."""
+    """One queue of the topic as it was known at the start; *address* is the client port of *node*, its master."""
 
     queue: int
     """Its number in the history."""
     broker: str
     queue_id: int
+    node: str
     address: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much: *rate_per_s* is of all producers together, *size_bytes* that of a body."""
+
+    producers: int
+    consumers: int
+    rate_per_s: int
+    duration_ns: int
+    size_bytes: int
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,7 @@ class Stage:
     rng: Random
     """The workload's own generator, a child of the run's seed."""
     topic: str
+    load: Load
     queues: tuple[QueueAddress, ...]
     """All queues of all brokers known at the start, in the order of the history's queue numbers."""
     nameservers: tuple[str, ...]

@@ -1,0 +1,191 @@
+"""Load of kind ``log``: producers append to queues, consumers read them from the front, everything is an op.
+
+Question: is each queue of each broker an append-only log, whatever happens to its broker?
+
+Model. Producers are open-loop: each has a fixed timetable (its share of the rate) and goes round-robin over all queues
+of all brokers, whether they answer or not. What may be in flight is bounded for each producer and broker
+(:data:`IN_FLIGHT_MAX` processes of one op each), so that a broker that hangs does not silence the others; a send whose
+time comes when all are busy is *withheld* and counted. Consumers share the queues; each queue is read by one process,
+one pull at a time, from offset 0, and asked for its end now and then.
+
+Limits. No consumer groups, no offsets at the broker, no retries: those are other kinds of load.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from functools import partial
+from typing import Final
+
+from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
+from harness.workloads.workload import QueueAddress, Stage
+from reference_impl.environment import MS, SECOND, Environment
+
+IN_FLIGHT_MAX: Final = 8
+END_QUERY_EVERY_NS: Final = 2 * SECOND
+EMPTY_PAUSE_NS: Final = 50 * MS
+"""Between two empty pulls that were not waited on."""
+
+
+class Producer(MeasuringClient):
+    """One producer node: a timetable, and processes that are free or busy, by broker."""
+
+    def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
+        super().__init__(stage, name)
+        load = stage.load
+        self._counts = counts
+        self._quota = load.rate_per_s * load.duration_ns // SECOND // load.producers
+        self._every_ns = load.producers * SECOND // load.rate_per_s
+        self._first_ns = self._every_ns * number // load.producers
+        self._next_queue = number * len(stage.queues) // load.producers
+        brokers = dict.fromkeys(queue.broker for queue in stage.queues)
+        self._free: dict[str, list[Process]] = {broker: [] for broker in brokers}
+        self._made = dict.fromkeys(brokers, 0)
+        self._due_ns = 0
+        self.given = 0
+
+    @property
+    def done(self) -> bool:
+        """The timetable is at its end."""
+        return self.given >= self._quota
+
+    def on_start(self, env: Environment) -> None:
+        self._due_ns = env.now() + self._first_ns
+        env.set_timer("send", self._first_ns)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        if key == "send":
+            self._send_due(env)
+        else:
+            super().on_timer(env, key)
+
+    def _send_due(self, env: Environment) -> None:
+        now_ns = env.now()
+        while self._due_ns <= now_ns and not self.stopped and not self.done:
+            self._send_next(env)
+            self.given += 1
+            self._due_ns += self._every_ns
+        if not self.stopped and not self.done:
+            env.set_timer("send", self._due_ns - now_ns)
+
+    def _send_next(self, env: Environment) -> None:
+        queues = self.stage.queues
+        queue = queues[self._next_queue]
+        self._next_queue = (self._next_queue + 1) % len(queues)
+        process = self._process(queue.broker)
+        if process is None:
+            self._counts["withheld"] += 1
+            return
+        self._counts["sent"] += 1
+        self.send(env, process, queue, partial(self._answered, queue.broker, process))
+
+    def _answered(self, broker: str, process: Process, env: Environment, outcome: str) -> None:
+        self._counts[outcome] += 1
+        self._free[broker].append(process)
+
+    def _process(self, broker: str) -> Process | None:
+        if self._free[broker]:
+            return self._free[broker].pop()
+        if self._made[broker] == IN_FLIGHT_MAX:
+            return None
+        self._made[broker] += 1
+        return Process(self.recorder.process())
+
+
+class _Reader:
+    """One queue as its consumer reads it."""
+
+    __slots__ = ("asked_end_ns", "began_ns", "position", "process", "queue")
+
+    def __init__(self, queue: QueueAddress, process: Process) -> None:
+        self.queue, self.process, self.position = queue, process, 0
+        self.began_ns = self.asked_end_ns = 0
+
+
+class Consumer(MeasuringClient):
+    """One consumer node: a reader for each of its queues."""
+
+    def __init__(self, stage: Stage, name: str, queues: tuple[QueueAddress, ...], counts: Counter[str]) -> None:
+        super().__init__(stage, name)
+        self._readers = [_Reader(queue, Process(stage.recorder.process())) for queue in queues]
+        self._counts = counts
+
+    def on_start(self, env: Environment) -> None:
+        for reader in self._readers:
+            reader.asked_end_ns = env.now()
+            self._go_on(env, reader)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        if isinstance(key, int):
+            self._go_on(env, self._readers[key])
+        else:
+            super().on_timer(env, key)
+
+    def _go_on(self, env: Environment, reader: _Reader) -> None:
+        if self.stopped:
+            return
+        reader.began_ns = env.now()
+        if reader.began_ns - reader.asked_end_ns >= END_QUERY_EVERY_NS:
+            reader.asked_end_ns = reader.began_ns
+            self.query(env, reader.process, reader.queue, "query_max", partial(self._told_end, reader))
+        else:
+            self.pull(env, reader.process, reader.queue, reader.position, partial(self._got, reader))
+
+    def _told_end(self, reader: _Reader, env: Environment, offset: int) -> None:
+        self._later(env, reader, 0 if offset >= 0 else PAUSE_NS)
+
+    def _got(self, reader: _Reader, env: Environment, pulled: Pulled) -> None:
+        self._counts["read"] += pulled.count
+        if pulled.status == "PULL_NOT_FOUND":
+            self._later(env, reader, max(0, EMPTY_PAUSE_NS - (env.now() - reader.began_ns)))
+        elif pulled.next_offset >= 0 and pulled.next_offset != reader.position:
+            reader.position = pulled.next_offset
+            self._later(env, reader, 0)
+        else:
+            self._later(env, reader, PAUSE_NS)
+
+    def _later(self, env: Environment, reader: _Reader, delay_ns: int) -> None:
+        if delay_ns:
+            env.set_timer(self._readers.index(reader), delay_ns)
+        else:
+            self._go_on(env, reader)
+
+
+class LogWorkload:
+    """``Workload`` of kind ``log``: clients 1…P are producers, P+1…P+C consumers."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.counts: Counter[str] = Counter()
+        load = stage.load
+        self._producers = [
+            Producer(stage, f"client-{number + 1}", number, self.counts) for number in range(load.producers)
+        ]
+        self._consumers = [
+            Consumer(
+                stage, f"client-{load.producers + number + 1}", stage.queues[number :: load.consumers], self.counts
+            )
+            for number in range(load.consumers)
+        ]
+
+    def start(self) -> None:
+        for client in self._clients():
+            self.stage.backend.add_client(client.name, client)
+
+    def stop(self) -> None:
+        for client in self._clients():
+            client.stopped = True
+
+    def done(self) -> bool:
+        return all(producer.done for producer in self._producers)
+
+    def idle(self) -> bool:
+        return not any(client.in_flight for client in self._clients())
+
+    def measures(self) -> Mapping[str, int]:
+        counts = self.counts
+        return {name: counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}
+
+    def _clients(self) -> list[MeasuringClient]:
+        return [*self._producers, *self._consumers]

@@ -1,0 +1,286 @@
+"""The measuring client: asks once, never retries, records everything it is told.
+
+Question: what did a broker answer to exactly this request, begun at exactly this event and ended at exactly that one?
+
+Model. A role with one remoting endpoint. Each request is an op of one process: recorded before it is sent, completed
+with the broker's own word (``SEND_OK``, ``FOUND``, ``TOPIC_NOT_EXIST`` …) or with what became of the call
+(``CONNECT_FAILED``: certainly not sent; ``TIMEOUT`` and ``CONNECTION_CLOSED``: nobody knows). A call that times out
+closes its connection, as Java's synchronous calls do, so that a client does not sit on a dead one. What a process got
+``info`` for may still happen: the process goes on under a new number.
+
+Sends ask for a template topic that does not exist, so that no send creates a topic by itself: a topic that a broker
+has lost stays lost until an operator acts, and is seen to be lost.
+
+Limits. Time-outs are longer than RocketMQ's own waits (5 s for a flush, 5 s for a slave), else a client would see
+``TIMEOUT`` where the broker was about to say what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Final
+
+import msgspec
+
+from harness.payload import Body, Foreign, decode, encode
+from harness.workloads.workload import QueueAddress, Stage
+from reference_impl.environment import MS, SECOND, Environment, Link
+from reference_impl.wire.codes import RequestCode, ResponseCode, response_name
+from reference_impl.wire.frame import Command, RemoteWireError
+from reference_impl.wire.message import Message, UniqueKeys, decode_records, properties_text
+from reference_impl.wire.remoting import Answer, CallFailed, Remoting
+
+SEND_TIMEOUT_NS: Final = 8 * SECOND
+PULL_SUSPEND_MS: Final = 3_000
+PULL_TIMEOUT_NS: Final = 10 * SECOND
+"""RocketMQ sweeps parked pulls every 5 s, so an answer may come 5 s after the suspension that was asked for."""
+
+QUERY_TIMEOUT_NS: Final = 3 * SECOND
+PAUSE_NS: Final = 200 * MS
+"""After an answer on which it is no use to ask again at once."""
+
+BATCH_MAX: Final = 32
+GROUP: Final = "mqchaos"
+
+_FAILED: Final = {"connect": "CONNECT_FAILED", "timeout": "TIMEOUT", "closed": "CONNECTION_CLOSED"}
+_SUSPEND, _SUBSCRIPTION = 2, 4
+
+
+class Process:
+    """One logical client: its number now, and how many messages it has sent under it."""
+
+    __slots__ = ("number", "sequence")
+
+    def __init__(self, number: int) -> None:
+        self.number, self.sequence = number, 0
+
+
+class Pulled(msgspec.Struct, gc=False):
+    """How a pull ended. ``next_offset`` is −1 where the broker said none."""
+
+    status: str
+    next_offset: int
+    count: int
+
+
+class MeasuringClient:
+    """A client node (``Role``). Subclasses decide what to ask, in ``on_start`` and ``on_timer``."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.stage, self.recorder, self.name = stage, stage.recorder, name
+        self.remoting = Remoting()
+        self.in_flight = 0
+        self.stopped = False
+        """Set by the workload: begin nothing any more."""
+        self._keys: UniqueKeys | None = None
+
+    # The role --------------------------------------------------------------------------------------------------------
+
+    def on_start(self, env: Environment) -> None:
+        """Nothing to recover."""
+
+    def on_connected(self, env: Environment, link: Link) -> None:
+        self.remoting.on_connected(env, link)
+
+    def on_closed(self, env: Environment, link: Link) -> None:
+        self.remoting.on_closed(env, link)
+
+    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
+        self.remoting.on_bytes(env, link, data)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        self.remoting.on_timer(env, key)
+
+    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
+        """Clients have no files."""
+
+    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
+        """Clients have no files."""
+
+    def on_stop(self, env: Environment) -> None:
+        self.remoting.close_all(env)
+        env.exit()
+
+    # Operations ------------------------------------------------------------------------------------------------------
+
+    def send(
+        self, env: Environment, process: Process, queue: QueueAddress, then: Callable[[Environment, str], None]
+    ) -> None:
+        """One message to one queue; ``then(env, outcome)``."""
+        recorder, stage = self.recorder, self.stage
+        size = stage.load.size_bytes
+        message = recorder.message(process.number, process.sequence, size)
+        body = encode(Body(recorder.run, message, process.number, process.sequence), size)
+        process.sequence += 1
+        op = recorder.invoke(process.number, "send", queue=queue.queue, message=message, node=queue.broker)
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            then(env, self._sent(op, process, answer))
+
+        self.in_flight += 1
+        request = Command(RequestCode.SEND_MESSAGE_V2, self._send_fields(env, queue), body)
+        self.remoting.call(env, queue.address, request, SEND_TIMEOUT_NS, answered, close_on_timeout=True)
+
+    def pull(
+        self,
+        env: Environment,
+        process: Process,
+        queue: QueueAddress,
+        offset: int,
+        then: Callable[[Environment, Pulled], None],
+        *,
+        f: str = "pull",
+        suspend: bool = True,
+    ) -> None:
+        """Up to 32 messages from *offset*; an empty queue is waited on for 3 s with *suspend*."""
+        op = self.recorder.invoke(process.number, f, queue=queue.queue, offset=offset, node=queue.node, group=GROUP)
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            then(env, self._pulled(op, f, process, queue, answer))
+
+        self.in_flight += 1
+        request = Command(RequestCode.PULL_MESSAGE, self._pull_fields(queue, offset, suspend))
+        self.remoting.call(env, queue.address, request, PULL_TIMEOUT_NS, answered, close_on_timeout=True)
+
+    def query(
+        self,
+        env: Environment,
+        process: Process,
+        queue: QueueAddress,
+        f: str,
+        then: Callable[[Environment, int], None],
+    ) -> None:
+        """``query_max`` or ``query_min``; ``then(env, offset)``, −1 where nothing was told."""
+        op = self.recorder.invoke(process.number, f, queue=queue.queue, node=queue.node)
+        code = RequestCode.GET_MAX_OFFSET if f == "query_max" else RequestCode.GET_MIN_OFFSET
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            status = status_of(answer, "OK")
+            offset = int(answer.fields["offset"]) if isinstance(answer, Command) and status == "OK" else -1
+            self._complete(op, f, status, process, offset=offset)
+            then(env, offset)
+
+        self.in_flight += 1
+        request = Command(code, {"topic": self.stage.topic, "queueId": str(queue.queue_id)})
+        self.remoting.call(env, queue.address, request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+
+    # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _complete(
+        self, op: int, f: str, status: str, process: Process, *, offset: int = -1, count: int = -1, detail: str = ""
+    ) -> str:
+        outcome = self.stage.classify(f, status)
+        self.recorder.complete(op, outcome, status, offset=offset, count=count, detail=detail)
+        self._renew(process, outcome)
+        return outcome
+
+    def _renew(self, process: Process, outcome: str) -> None:
+        if outcome == "info":
+            process.number, process.sequence = self.recorder.process(), 0
+
+    def _send_fields(self, env: Environment, queue: QueueAddress) -> dict[str, str]:
+        """RocketMQ: SendMessageRequestHeaderV2. ``c``, the template topic, is one that no broker has."""
+        if self._keys is None:
+            self._keys = UniqueKeys(self.stage.backend.host(self.name), env.rng)
+        now_ms = env.wall()
+        return {
+            "a": GROUP,
+            "b": self.stage.topic,
+            "c": self.stage.topic,
+            "d": "4",
+            "e": str(queue.queue_id),
+            "f": "0",
+            "g": str(now_ms),
+            "h": "0",
+            "i": properties_text({"UNIQ_KEY": self._keys.make(now_ms), "WAIT": "true"}),
+            "j": "0",
+            "k": "false",
+            "m": "false",
+            "n": queue.broker,
+        }
+
+    def _pull_fields(self, queue: QueueAddress, offset: int, suspend: bool) -> dict[str, str]:
+        """RocketMQ: PullMessageRequestHeader, with the subscription in the request (no heartbeat is needed then)."""
+        return {
+            "consumerGroup": GROUP,
+            "topic": self.stage.topic,
+            "queueId": str(queue.queue_id),
+            "queueOffset": str(offset),
+            "maxMsgNums": str(BATCH_MAX),
+            "sysFlag": str(_SUBSCRIPTION | _SUSPEND if suspend else _SUBSCRIPTION),
+            "commitOffset": "0",
+            "suspendTimeoutMillis": str(PULL_SUSPEND_MS),
+            "subscription": "*",
+            "subVersion": "0",
+            "expressionType": "TAG",
+            "bname": queue.broker,
+        }
+
+    def _sent(self, op: int, process: Process, answer: Answer) -> str:
+        status = status_of(answer, "SEND_OK")
+        outcome = self.stage.classify("send", status)
+        offset = position = -1
+        detail = ""
+        if isinstance(answer, Command):
+            offset = int(answer.fields.get("queueOffset", -1))
+            position = _position(answer.fields.get("msgId", ""))
+            detail = (answer.remark or "") if outcome not in ("ok", "weak") else ""
+        self.recorder.complete(op, outcome, status, offset=offset, position=position, detail=detail)
+        self._renew(process, outcome)
+        return outcome
+
+    def _pulled(self, op: int, f: str, process: Process, queue: QueueAddress, answer: Answer) -> Pulled:
+        status = status_of(answer, "FOUND")
+        if not isinstance(answer, Command):
+            self._complete(op, f, status, process)
+            return Pulled(status, -1, 0)
+        next_offset = int(answer.fields.get("nextBeginOffset", -1))
+        if status != "FOUND":
+            detail = f"next {next_offset}" if status == "PULL_OFFSET_MOVED" else answer.remark or ""
+            self._complete(op, f, status, process, count=0, detail="" if status == "PULL_NOT_FOUND" else detail)
+            return Pulled(status, next_offset, 0)
+        try:
+            records = decode_records(answer.body)
+        except RemoteWireError as error:
+            self._complete(op, f, "MALFORMED_BODY", process, detail=str(error))
+            return Pulled("MALFORMED_BODY", next_offset, 0)
+        self._read(op, f, queue, records)
+        return Pulled(status, next_offset, len(records))
+
+    def _read(self, op: int, f: str, queue: QueueAddress, records: list[Message]) -> None:
+        messages: list[int] = []
+        foreign: list[tuple[int, str]] = []
+        for index, record in enumerate(records):
+            body = decode(record.body, self.recorder.run)
+            if isinstance(body, Foreign):
+                foreign.append((index, f"{body.reason}: {body.digest}"))
+                messages.append(-1)
+            elif record.queue_id != queue.queue_id or record.topic != self.stage.topic:
+                foreign.append((index, f"message {body.message} of {record.topic}/{record.queue_id}"))
+                messages.append(-1)
+            else:
+                messages.append(body.message)
+        self.recorder.complete(
+            op,
+            self.stage.classify(f, "FOUND"),
+            "FOUND",
+            count=len(records),
+            offsets=[record.queue_offset for record in records],
+            messages=messages,
+            foreign=foreign,
+        )
+
+
+def status_of(answer: Answer, success: str) -> str:
+    """The word for the history; *success* is the one for code 0."""
+    if isinstance(answer, CallFailed):
+        return _FAILED[answer.kind]
+    return success if answer.code == ResponseCode.SUCCESS else response_name(answer.code)
+
+
+def _position(message_id: str) -> int:
+    """The commit log offset in an offset message id; −1 if there is none."""
+    return int(message_id[-16:], 16) if len(message_id) in (32, 56) else -1
