@@ -1,0 +1,142 @@
+"""Holes: offsets below the known end that nobody acknowledged and nobody read.
+
+Question: can every hole be the work of an append whose outcome is unknown and whose value was never seen?
+
+Model. Giving append A to hole o adds inv(A) to lo(o); it must not exceed d(o), the least hi of o and all later offsets
+of its queue. d never decreases with o, so both sides are thresholds and the k-th earliest append goes to the k-th
+lowest hole (exchange argument). Appends whose queue nobody knows are pooled: holes of all queues in the order of their
+deadlines take an append of their own queue first, a pooled one otherwise.
+
+Limits. Unknown batches of several messages: see :func:`fill_holes`.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop
+
+import numpy as np
+
+from checkers.columns import NEVER, Ints
+from checkers.log_content import EMPTY, Content
+from checkers.log_input import LogInput, LogViolation
+
+UNEQUAL_BATCHES = (
+    "an offset that nobody acknowledged or read can only belong to an unknown batch of several messages; which of them "
+    "fit together is a bin packing problem that this checker does not solve"
+)
+
+
+def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogViolation | None]:
+    """Enter the assigned invocations into ``content.lo``. Returns reasons for *unknown*, and a violation if there is one.
+
+    Unknown batches nobody saw count as that many singles first: if even that fails, it is a violation. If singles
+    alone suffice, all is well. In between the answer is unknown.
+    """
+    holes = np.flatnonzero(content.value == EMPTY)
+    if not len(holes):
+        return (), None
+    batch = content.appends.batch
+    in_batch = np.zeros(len(content.spare), dtype=np.bool_) if batch is None else batch[content.spare] >= 0
+    deadline = _deadlines(content, holes)
+    singles = content.spare[~in_batch]
+    chosen = _assign(content, holes, deadline, singles)
+    if chosen is None and in_batch.any():
+        chosen = _assign(content, holes, deadline, content.spare)
+        if chosen is not None:
+            _enter(content, holes, chosen)
+            return (UNEQUAL_BATCHES,), None
+    if chosen is None:
+        return (), _hall(log, content, holes, deadline)
+    _enter(content, holes, chosen)
+    return (), None
+
+
+def _enter(content: Content, holes: Ints, chosen: Ints) -> None:
+    content.append[holes] = chosen
+    content.lo[holes] = np.maximum(content.lo[holes], content.appends.invoke[chosen])
+
+
+def _deadlines(content: Content, holes: Ints) -> Ints:
+    """d(o) = least hi at or after o in its queue, for each hole."""
+    hi = content.hi_shared()
+    deadlines = np.empty(len(holes), dtype=np.int64)
+    for start, end in _runs(content, holes):
+        queue = int(np.searchsorted(content.slots.base, holes[start], side="right")) - 1
+        tail = hi[holes[start] : content.slots.base[queue + 1]]
+        least = np.minimum.accumulate(tail[::-1])[::-1]
+        deadlines[start:end] = least[holes[start:end] - holes[start]]
+    return deadlines
+
+
+def _runs(content: Content, holes: Ints) -> list[tuple[int, int]]:
+    """[start, end) of the holes of each queue that has any."""
+    cuts = np.searchsorted(holes, content.slots.base)
+    return [(int(start), int(end)) for start, end in zip(cuts[:-1], cuts[1:], strict=True) if end > start]
+
+
+def _assign(content: Content, holes: Ints, deadline: Ints, rows: Ints) -> Ints | None:
+    """An append (row) for each hole, or ``None`` where that is impossible."""
+    appends = content.appends
+    pooled = rows[appends.queue[rows] < 0]
+    if len(pooled):
+        return _assign_pooled(content, holes, deadline, rows)
+    chosen = np.empty(len(holes), dtype=np.int64)
+    for start, end in _runs(content, holes):
+        queue = content.slots.where(int(holes[start]))[0]
+        own = _by_invocation(content, rows[appends.queue[rows] == queue])[: end - start]
+        if len(own) < end - start or (appends.invoke[own] > deadline[start:end]).any():
+            return None
+        chosen[start:end] = own
+    return chosen
+
+
+def _by_invocation(content: Content, rows: Ints) -> Ints:
+    return rows[np.argsort(content.appends.invoke[rows], kind="stable")]
+
+
+def _assign_pooled(content: Content, holes: Ints, deadline: Ints, rows: Ints) -> Ints | None:
+    """Own appends first, in the order of deadlines: an append that is in time for one hole is in time for all later."""
+    heaps: dict[int, list[tuple[int, int]]] = {}
+    for row in rows.tolist():
+        heaps.setdefault(int(content.appends.queue[row]), []).append((int(content.appends.invoke[row]), row))
+    for heap in heaps.values():
+        heapify(heap)
+    chosen = np.empty(len(holes), dtype=np.int64)
+    for hole in np.argsort(deadline, kind="stable").tolist():
+        queue = content.slots.where(int(holes[hole]))[0]
+        for pool in (heaps.get(queue, []), heaps.get(-1, [])):
+            if pool and pool[0][0] <= deadline[hole]:
+                chosen[hole] = heappop(pool)[1]
+                break
+        else:
+            return None
+    return chosen
+
+
+def _hall(log: LogInput, content: Content, holes: Ints, deadline: Ints) -> LogViolation:
+    """The first hole (by deadline) for which too few appends had begun, and who proves that it exists."""
+    appends = content.appends
+    for start, end in _runs(content, holes):
+        queue = content.slots.where(int(holes[start]))[0]
+        mine = (appends.queue[content.spare] == queue) | (appends.queue[content.spare] < 0)
+        begun = np.sort(appends.invoke[content.spare[mine]])
+        needed = np.arange(1, end - start + 1)
+        available = np.searchsorted(begun, deadline[start:end], side="right")
+        short = np.flatnonzero(available < needed)
+        if len(short):
+            return _hole(log, content, int(holes[start + short[0]]), int(needed[short[0]]), int(available[short[0]]))
+    first = int(deadline.argmin())
+    return _hole(log, content, int(holes[first]), len(holes), len(content.spare))
+
+
+def _hole(log: LogInput, content: Content, hole: int, needed: int, available: int) -> LogViolation:
+    from checkers.log_witness import high_source
+
+    queue, offset = content.slots.where(hole)
+    hi = content.hi_shared()[hole : int(content.slots.base[queue + 1])]
+    evidence = hole + int(hi.argmin())
+    if int(hi.min()) >= NEVER:
+        evidence = int(content.slots.base[queue + 1]) - 1
+    source, op = high_source(log, content, evidence)
+    where = content.slots.where(evidence)[1]
+    return LogViolation("hole-without-writer", queue, offset, where, (op,), (needed, available), "hole", source)
