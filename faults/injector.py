@@ -15,10 +15,11 @@ Each step is an event, told by ``emit(fault, step, node, effective, detail)``; t
 
     step        node           effective   detail
     resolve     each node hit  1           do, on, at_ns and for_ns as drawn, left and right; comes *before* the act
-                (none)         0           reason: the selector fits nobody now; the fault did not bite
+                (none)         0           reason: the selector fits nobody now; inject and probe then say 0 too
     journal     (none)         1           what is promised
     inject      each node hit  −1          comes after the act, so the act lies between resolve and inject
-                (none)         0           refused (and hint) or error: nothing, or not all of it, was done
+                (none)         0           reason or error: nothing, or not all of it, was done
+    refused     (none)         0           instead of inject: the backend cannot do it; reason, hint
     probe       node or none   1, 0, −1    did it bite? with what was seen
     heal        each node hit  −1          after the undo
                 (none)         0           error: the undo failed
@@ -175,7 +176,8 @@ class Injector:
         try:
             strike = self._resolve(fault, self._rngs[due.index])
         except SelectorError as error:
-            self._emit(fault.id, "resolve", "", NO, {"do": fault.do, "on": str(fault.on), "reason": error.what})
+            for step in ("resolve", "inject", "probe"):
+                self._emit(fault.id, step, "", NO, {"do": fault.do, "on": str(fault.on), "reason": error.what})
             return
         self._tell(fault, strike, "resolve", YES, self._resolved(due, strike))
         active = self._inject(fault, strike)
@@ -215,7 +217,7 @@ class Injector:
             active = _Active(fault, strike, entry=self._promise(fault, strike))
             facts = self._perform(lambda: fault.verb.inject(self._levers, strike))
         except LeverRefused as refused:
-            self._emit(fault.id, "inject", "", NO, {"refused": refused.reason, "hint": refused.hint})
+            self._emit(fault.id, "refused", "", NO, {"reason": refused.reason, "hint": refused.hint})
             self._clean_up(active)
             raise
         except Exception as error:
@@ -244,6 +246,7 @@ class Injector:
         """A fault that is over as soon as it is done: nothing to undo, but is everybody back?"""
         verb, strike = active.fault.verb, active.strike
         self._kept(active)
+        self._tell(active.fault, strike, "heal", UNTOLD, {})
         answers = self._perform(lambda: verb.heal_probe(self._levers, strike, active.facts))
         self._tell_probes(active.fault, "heal_probe", answers)
 

@@ -30,8 +30,8 @@ from typing import Any, BinaryIO
 from faults.errors import FaultTrouble, UndoFailed
 from faults.levers import HealStep
 
-Undo = Callable[[HealStep], None]
-"""Carries out one step; silent if there is nothing left to undo, raises what went wrong otherwise."""
+Undo = Callable[[HealStep], object]
+"""Carries out one step (``faults.mechanisms.undo.carry_out``); raises what went wrong, not that there was nothing."""
 
 HEAL_COMMAND = "mqchaos heal"
 

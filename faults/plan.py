@@ -115,11 +115,14 @@ def bind_fault(
     _check_options(verb, options)
     if hold and not verb.holds:
         raise PlanError(f"{verb.name} is over as soon as it is done: it takes no 'for'", key="for")
+    selector = _selector(verb, on or alias.on)
+    if isinstance(selector, CutSelector) and selector.ports and "ports" in options:
+        raise PlanError("the ports are named twice: in link(…) and in 'with'", key="ports")
     return Fault(
         id=f"f{number}",
         at=_span("at", at),
         do=verb.name,
-        on=_selector(verb, on or alias.on),
+        on=selector,
         hold=_span("for", hold) if hold else None,
         options=options,
     )

@@ -2,14 +2,14 @@
 
 Question: which RocketMQ properties make the cluster that a scenario describes, on this backend?
 
-Model. One list of :class:`NodeSpec`, NameServers first, by RocketMQ's own property names, the same for the reference and
-for Apache's broker. Files are small (a commit log file of 1 MiB) because a run lasts seconds; everything that a promise
-depends on (flush type, intervals, roles) is RocketMQ's default unless the scenario says otherwise. The scenario's own
-``properties`` win.
+Model. One list of :class:`NodeSpec`, NameServers first, by RocketMQ's own property names, the same for the reference
+and for Apache's broker. Files are small (a commit log file of 1 MiB) because a run lasts seconds and should see files
+roll; everything that a promise depends on (flush type, intervals, roles) is RocketMQ's default unless the scenario
+says otherwise. The scenario's own ``properties`` win.
 
     nameservers: namesrv-1 …            brokers: broker-a-0, broker-b-0 …       slaves: broker-a-1 …
 
-Limits. Addresses are the backend's; ports are RocketMQ's.
+Limits. Addresses are the backend's; ports are RocketMQ's; folders are the target's (it writes the configuration).
 """
 
 from __future__ import annotations
@@ -18,14 +18,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from faults.selectors import Topology as Nodes
+from faults.selectors import Node
 from harness.backends.backend import NodeSpec
-from harness.scenario import Scenario
+from harness.scenario import Scenario, server_names
 
 NAMESRV_PORT: Final = 9876
 BROKER_PORT: Final = 10911
 HA_PORT: Final = 10912
 CLUSTER_NAME: Final = "mqchaos"
+
+COMMIT_LOG_FILE_BYTES: Final = 1024 * 1024
+CONSUME_QUEUE_UNIT_BYTES: Final = 20
+
+SMALL_FILES: Final[Mapping[str, str]] = {
+    "mappedFileSizeConsumeQueue": str(1000 * CONSUME_QUEUE_UNIT_BYTES),
+    "maxHashSlotNum": "500",
+    "maxIndexNum": "2000",
+    "diskMaxUsedSpaceRatio": "95",
+}
+"""Defaults are made for years of data: 1 GB, 6 MB and 400 MB a file; a nearly full machine would refuse to write."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +58,50 @@ class Cluster:
         return tuple(dict.fromkeys(names))
 
 
-def node_names(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the servers of a scenario, NameServers first."""
-    raise NotImplementedError
-
-
-def client_names(scenario: Scenario) -> tuple[str, ...]:
-    """``client-1`` … one a producer and a consumer, in that order."""
-    raise NotImplementedError
-
-
-def topology(scenario: Scenario) -> Nodes:
-    """Servers, clients and the operator, as selectors see them."""
-    raise NotImplementedError
-
-
 def build(scenario: Scenario, host: Callable[[str], str], defects: Sequence[str] = ()) -> Cluster:
     """The cluster of *scenario*; *host* is ``Backend.host``. *defects* go to every node (each role knows its own)."""
-    raise NotImplementedError
+    nodes = [Node.named(name) for name in server_names(scenario)]
+    namesrvs = tuple(f"{host(node.name)}:{NAMESRV_PORT}" for node in nodes if node.kind == "namesrv")
+    specs = [_spec(scenario, node, host, namesrvs, tuple(defects)) for node in nodes]
+    return Cluster(
+        mode=scenario.mode,
+        flush=scenario.topology.flush,
+        nodes=tuple(specs),
+        namesrv_addresses=namesrvs,
+        broker_addresses={node.name: f"{host(node.name)}:{BROKER_PORT}" for node in nodes if node.kind == "broker"},
+    )
+
+
+def _spec(
+    scenario: Scenario, node: Node, host: Callable[[str], str], namesrvs: tuple[str, ...], defects: tuple[str, ...]
+) -> NodeSpec:
+    if node.kind == "namesrv":
+        properties = {"listenPort": str(NAMESRV_PORT)} | dict(scenario.properties.get("namesrv", {}))
+        return NodeSpec(node.name, "namesrv", properties, defects)
+    properties = _broker_properties(scenario, node, host(node.name), namesrvs)
+    return NodeSpec(node.name, "broker", properties | dict(scenario.properties.get("broker", {})), defects)
+
+
+def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tuple[str, ...]) -> dict[str, str]:
+    return {
+        "brokerClusterName": CLUSTER_NAME,
+        "brokerName": node.broker,
+        "brokerId": str(node.number),
+        "brokerRole": "ASYNC_MASTER" if node.is_master else "SLAVE",
+        "brokerIP1": host,
+        "brokerIP2": host,  # the HA address is taken from it
+        "listenPort": str(BROKER_PORT),
+        "haListenPort": str(HA_PORT),
+        "namesrvAddr": ";".join(namesrvs),
+        "flushDiskType": f"{scenario.topology.flush.upper()}_FLUSH",
+        "mappedFileSizeCommitLog": str(_commit_log_file_bytes(scenario.workload.size_bytes)),
+        **SMALL_FILES,
+    }
+
+
+def _commit_log_file_bytes(size_bytes: int) -> int:
+    """A message never spans two files: a file holds at least four of them."""
+    size = COMMIT_LOG_FILE_BYTES
+    while size < 4 * size_bytes:
+        size *= 2
+    return size

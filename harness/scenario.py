@@ -1,26 +1,12 @@
-"""A scenario: what is run, on what, with which load, broken how, and what is expected of it; from a file to values.
+"""A scenario as a value: what is run, with which load, broken how, and what is expected of it.
 
-Question: what does a person write at three in the morning, and what does he read when he has mistyped it?
+Question: what does a run need to know, all of it, besides backend, target and seed?
 
-    name: sync-flush-survives-power-cut
-    claim: CL-37                    # or a list; the promises of docs/promises.md that it shows
-    description: one line for lists and reports
-    mode: single-master             # single-master | multi-master
-    topology: {nameservers: 1, brokers: 1, slaves: 0, flush: sync}
-    workload: {kind: log, producers: 4, consumers: 2, queues: 4, rate: 200/s, for: 20s, size: 128B}
-    faults:
-      - {at: 6s, do: cut_power, on: master(broker-a), for: 3s}
-    properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}}
-    deadlines: {ready: 60s, converge: 60s, drain: 60s}
-    seed: 7
-    expect: {lost: none}
+Model. A :class:`Scenario` can be printed, compared, stored and replayed. It comes from a file
+(``harness.scenario_file``), or is made in code (the grid of ``mqchaos matrix``). Names of nodes follow from it: a
+scenario and its selectors are about the same cluster before anything runs.
 
-Model. ``yaml.compose`` gives nodes with positions; our own binder reads the *text* of each scalar by the type that is
-wanted there. So ``on: partition`` is no boolean, ``12:30`` no number, and every complaint has file:line:column. All
-problems of a file are told at once. Unknown and repeated keys are problems.
-
-Limits. Values are checked against each other as far as the file alone can tell; what a backend cannot do is known
-when it runs. Anchors and merge keys (``<<``) are refused: a scenario reads from top to bottom.
+Limits. Nothing is checked here; a file is checked where it is read. Modes are those that are built.
 """
 
 from __future__ import annotations
@@ -28,16 +14,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Final, Literal
 
+from faults.errors import suggestion
 from faults.plan import Fault
+from faults.selectors import Topology as Nodes
 from faults.units import UNITS
+from harness.errors import UsageError
 
-SECOND = UNITS["s"]
+SECOND: Final = UNITS["s"]
 
 Mode = Literal["single-master", "multi-master"]
 Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
+
+WORKLOAD_KINDS: Final = ("log",)
 
 
 @dataclass(frozen=True)
@@ -100,31 +91,47 @@ class Scenario:
     source: str = ""
 
 
-def load(path: Path) -> Scenario:
-    """Read a file; :class:`harness.errors.ScenarioError` lists every problem with its place."""
-    raise NotImplementedError
+# -- who is there ------------------------------------------------------------------------------------------------------
 
 
-def parse(text: str, source: str) -> Scenario:
-    """Read a text; *source* names it in messages."""
-    raise NotImplementedError
+def server_names(scenario: Scenario) -> tuple[str, ...]:
+    """Names of the servers, NameServers first: ``namesrv-1``, ``broker-a-0``, ``broker-a-1`` …"""
+    topology = scenario.topology
+    namesrvs = [f"namesrv-{number}" for number in range(1, topology.nameservers + 1)]
+    letters = [chr(ord("a") + index) for index in range(topology.brokers)]
+    return (*namesrvs, *(f"broker-{letter}-{number}" for letter in letters for number in range(topology.slaves + 1)))
 
 
-def dump(scenario: Scenario) -> str:
-    """The scenario as a file: ``parse(dump(s), s.source) == s``."""
-    raise NotImplementedError
+def client_names(scenario: Scenario) -> tuple[str, ...]:
+    """``client-1`` …: one a producer, then one a consumer."""
+    count = scenario.workload.producers + scenario.workload.consumers
+    return tuple(f"client-{number}" for number in range(1, count + 1))
 
 
-def find(name: str) -> Path:
-    """A file by path, or a scenario of ``suites/chaos/scenarios`` by name; ``UsageError`` with a suggestion."""
-    raise NotImplementedError
+def topology_of(scenario: Scenario) -> Nodes:
+    """Servers, clients and the operator, as selectors see them before anything runs."""
+    return Nodes.of((*server_names(scenario), *client_names(scenario), "operator"))
+
+
+# -- scenarios that come with the project ------------------------------------------------------------------------------
+
+SHIPPED: Final = Path(__file__).resolve().parent.parent / "suites" / "chaos" / "scenarios"
 
 
 def shipped() -> list[Path]:
     """Scenario files that come with the project, by name."""
-    raise NotImplementedError
+    return sorted(SHIPPED.rglob("*.yaml"), key=lambda path: path.stem)
 
 
-def to_json(scenario: Scenario) -> dict[str, Any]:
-    """Plain values for ``run.json``."""
-    raise NotImplementedError
+def find(name: str) -> Path:
+    """A file by path, or a scenario that comes with the project by name; ``UsageError`` with a suggestion."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    known = {path.stem: path for path in shipped()}
+    if name in known:
+        return known[name]
+    what = (
+        f"there is no scenario {name!r}" if "/" not in name and path.suffix != ".yaml" else f"there is no file {name}"
+    )
+    raise UsageError(what, hint=suggestion(path.stem, tuple(known)) or "mqchaos list scenarios")

@@ -1,0 +1,421 @@
+"""Scenario files: from YAML to a :class:`Scenario` and back.
+
+Question: what does a person write at three in the morning, and what does he read when he has mistyped it?
+
+    name: sync-flush-survives-power-cut
+    claim: CL-37                    # or a list; the promises of docs/promises.md that it shows
+    description: one line for lists and reports
+    mode: single-master             # single-master | multi-master
+    topology: {nameservers: 1, brokers: 1, slaves: 0, flush: sync}
+    workload: {kind: log, producers: 4, consumers: 2, queues: 4, rate: 200/s, for: 20s, size: 128B}
+    faults:
+      - {at: 6s, do: cut_power, on: master(broker-a), for: 3s}
+    properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}}
+    deadlines: {ready: 60s, converge: 60s, drain: 60s}
+    seed: 7                         # without one every run draws its own
+    expect: {lost: none}
+
+Model. ``yaml.compose`` gives nodes with positions; our own binder reads the *text* of each scalar by the type that is
+wanted there. So ``on: partition`` is no boolean, ``12:30`` no number, and every complaint has file:line:column. All
+problems of a file are told at once. Unknown and repeated keys are problems.
+
+Limits. Values are checked against each other as far as the file alone can tell; what a backend cannot do is known
+when it runs. Anchors and merge keys (``<<``) are refused: a scenario reads from top to bottom.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from random import Random
+from typing import Any, Final, TypeVar, get_args
+
+from faults.errors import PlanError, SelectorError, suggestion
+from faults.plan import Fault, bind_fault
+from faults.selectors import CutSelector, resolve, resolve_cut
+from faults.units import duration_ns, duration_text
+from harness.binder import Binder, Node, offset_in
+from harness.errors import ScenarioError, UsageError
+from harness.scenario import (
+    SECOND,
+    WORKLOAD_KINDS,
+    Deadlines,
+    Expect,
+    Flush,
+    Mode,
+    Scenario,
+    Topology,
+    Workload,
+    topology_of,
+)
+
+T = TypeVar("T")
+
+MODES_LATER: Final = dict.fromkeys(
+    ("multi-master-multi-slave-async", "multi-master-multi-slave-sync", "dledger", "controller"), "is not built yet"
+)
+MESSAGES_MAX: Final = 20_000_000
+"""Dense message numbers are cheap, but a history has to fit into memory to be checked."""
+
+# -- what may stand in a file: key → (attribute, reader, writer) ---------------------------------------------------
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A reader of whole numbers within bounds; ``0x…`` is understood."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text, 0)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a whole number") from None
+        if not low <= value <= high:
+            raise ValueError(f"{value} is not within {low} and {high}")
+        return value
+
+    return read
+
+
+def rate_per_s(text: str) -> int:
+    """``200/s``."""
+    number, slash, unit = text.partition("/")
+    if not slash or unit.strip() != "s":
+        raise ValueError(f"{text!r} is not a rate: write a number of messages a second, as 200/s")
+    return whole(1, 100_000)(number.strip())
+
+
+SIZES: Final = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
+
+
+def size_bytes(text: str) -> int:
+    """``128B``, ``4KiB``, ``1MiB``."""
+    match = re.fullmatch(r"(\d+)\s*(B|KiB|MiB)", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size: write a number and B, KiB or MiB, as 128B")
+    return int(match[1]) * SIZES[match[2]]
+
+
+def size_text(value: int) -> str:
+    unit = next(unit for unit in reversed(SIZES) if value % SIZES[unit] == 0)
+    return f"{value // SIZES[unit]}{unit}"
+
+
+def _span_ns(text: str) -> int:
+    value = duration_ns(text)
+    if not value:
+        raise ValueError("must be more than nothing")
+    return value
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A reader of fixed words."""
+
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"cannot be {text!r}; {suggestion(text, choices)}")
+        return text
+
+    return read
+
+
+def _body_size(text: str) -> int:
+    """RocketMQ refuses bodies above 4 MiB; below 32 bytes the harness has no room for its own head."""
+    return whole(32, 4 * SIZES["MiB"])(str(size_bytes(text)))
+
+
+def _topic(text: str) -> str:
+    """RocketMQ: TopicValidator, 127 characters of a fixed alphabet."""
+    if not re.fullmatch(r"[A-Za-z0-9_%|-]{1,127}", text):
+        raise ValueError(f"{text!r} is no topic: letters, digits, - and _, at most 127")
+    return text
+
+
+@dataclass(frozen=True)
+class _Key:
+    attribute: str
+    read: Callable[[str], Any]
+    write: Callable[[Any], str] = str
+
+
+_TOPOLOGY: Final = {
+    "nameservers": _Key("nameservers", whole(1, 9)),
+    "brokers": _Key("brokers", whole(1, 26)),
+    "slaves": _Key("slaves", whole(0, 9)),
+    "flush": _Key("flush", one_of(*get_args(Flush))),
+}
+_WORKLOAD: Final = {
+    "kind": _Key("kind", one_of(*WORKLOAD_KINDS)),
+    "producers": _Key("producers", whole(1, 200)),
+    "consumers": _Key("consumers", whole(0, 200)),
+    "queues": _Key("queues", whole(1, 1024)),
+    "rate": _Key("rate_per_s", rate_per_s, lambda value: f"{value}/s"),
+    "for": _Key("duration_ns", _span_ns, duration_text),
+    "size": _Key("size_bytes", _body_size, size_text),
+    "topic": _Key("topic", _topic),
+}
+_DEADLINES: Final = {
+    "ready": _Key("ready_ns", _span_ns, duration_text),
+    "converge": _Key("converge_ns", _span_ns, duration_text),
+    "drain": _Key("drain_ns", _span_ns, duration_text),
+}
+_EXPECT: Final = {"lost": _Key("lost", one_of("none"))}
+_FAULT: Final = ("at", "do", "on", "for", "with")
+_TOP: Final = (
+    "name",
+    "claim",
+    "description",
+    "mode",
+    "topology",
+    "workload",
+    "faults",
+    "properties",
+    "deadlines",
+    "seed",
+    "expect",
+)
+OWN_PROPERTIES: Final = {
+    "flushDiskType": "say topology: {flush: sync}",
+    "brokerRole": "the mode decides it",
+    "brokerName": "the harness names the brokers",
+    "brokerId": "the harness numbers the brokers",
+    "brokerClusterName": "the harness names the cluster",
+    "brokerIP1": "addresses are the backend's",
+    "brokerIP2": "addresses are the backend's",
+    "listenPort": "ports are RocketMQ's",
+    "haListenPort": "ports are RocketMQ's",
+    "namesrvAddr": "addresses are the backend's",
+    "storePathRootDir": "folders are the backend's",
+    "storePathCommitLog": "folders are the backend's",
+}
+"""Properties that a scenario may not set, and what to do instead."""
+
+
+def load(path: Path) -> Scenario:
+    """Read a file; :class:`harness.errors.ScenarioError` lists every problem with its place."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Scenario:
+    """Read a text; *source* names it in messages."""
+    binder = Binder(source)
+    root = binder.compose(text)
+    scenario = _bind(binder, root) if root is not None else None
+    binder.finish()
+    assert scenario is not None, "a file without problems has a scenario"
+    return scenario
+
+
+def _bind(binder: Binder, root: Node) -> Scenario:
+    keys = binder.mapping(root, "the scenario", _TOP, required=("name", "mode"))
+
+    def part(name: str, read: Callable[[Node], T], fallback: T) -> T:
+        return read(keys[name]) if name in keys else fallback
+
+    mode = part("mode", lambda node: binder.choice(node, "mode", get_args(Mode), MODES_LATER), "")
+    brokers = Topology(brokers=2 if mode == "multi-master" else 1)
+    scenario = Scenario(
+        name=part("name", lambda node: binder.read(node, "name", _name, ""), ""),
+        mode=mode,  # type: ignore[arg-type]  # checked against get_args(Mode); a wrong one is a problem and never leaves
+        topology=part("topology", lambda node: _record(binder, node, "topology", brokers, _TOPOLOGY), brokers),
+        workload=part("workload", lambda node: _record(binder, node, "workload", Workload(), _WORKLOAD), Workload()),
+        properties=part("properties", lambda node: _properties(binder, node), {}),
+        deadlines=part(
+            "deadlines", lambda node: _record(binder, node, "deadlines", Deadlines(), _DEADLINES), Deadlines()
+        ),
+        expect=part("expect", lambda node: _record(binder, node, "expect", Expect(), _EXPECT), Expect()),
+        claims=part("claim", lambda node: _claims(binder, node), ()),
+        description=part("description", lambda node: binder.text(node, "description"), ""),
+        seed=part("seed", lambda node: binder.read(node, "seed", whole(0, 2**64 - 1), None), None),
+        source=binder.source,
+    )
+    if mode:
+        _check_topology(binder, keys.get("topology", root), scenario)
+        _check_load(binder, keys.get("workload", root), scenario)
+    return part("faults", lambda node: _with_faults(binder, node, scenario), scenario)
+
+
+def _record(binder: Binder, node: Node, what: str, default: T, table: Mapping[str, _Key]) -> T:
+    """*default* with the keys that are there."""
+    values = {spec.name: getattr(default, spec.name) for spec in fields(default)}  # type: ignore[arg-type]
+    for key, value in binder.mapping(node, what, tuple(table)).items():
+        attribute = table[key].attribute
+        values[attribute] = binder.read(value, f"{what} {key}", table[key].read, values[attribute])
+    return type(default)(**values)
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", text):
+        raise ValueError(f"{text!r} is no name: small letters, digits and -, as sync-flush-survives-power-cut")
+    return text
+
+
+def _claim(text: str) -> str:
+    if not re.fullmatch(r"CL-\d\d", text):
+        raise ValueError(f"{text!r} is no claim: they are named CL-01, CL-37 …")
+    return text
+
+
+def _claims(binder: Binder, node: Node) -> tuple[str, ...]:
+    nodes = [node] if not hasattr(node, "value") or isinstance(node.value, str) else binder.items(node, "claim")
+    return tuple(binder.read(item, "claim", _claim, "") for item in nodes)
+
+
+def _properties(binder: Binder, node: Node) -> Mapping[str, Mapping[str, str]]:
+    found = {}
+    for kind, mapping in binder.mapping(node, "properties", ("broker", "namesrv")).items():
+        found[kind] = _properties_of(binder, mapping, kind)
+    return found
+
+
+def _properties_of(binder: Binder, node: Node, kind: str) -> Mapping[str, str]:
+    found = {}
+    for name, (key_node, value) in binder.free_mapping(node, f"properties of {kind}").items():
+        if name in OWN_PROPERTIES:
+            binder.problem(key_node, f"{name} is not set here", OWN_PROPERTIES[name])
+        found[name] = binder.text(value, name)
+    return found
+
+
+# -- faults, and what must fit together -----------------------------------------------------------------------------
+
+
+def _with_faults(binder: Binder, node: Node, scenario: Scenario) -> Scenario:
+    faults = []
+    for number, item in enumerate(binder.items(node, "faults"), 1):
+        keys = binder.mapping(item, "a fault", _FAULT, required=("at", "do"))
+        fault = _fault(binder, item, keys, number)
+        if fault is not None and scenario.mode:
+            _check_fault(binder, keys.get("on", item), keys["at"], fault, scenario)
+        if fault is not None:
+            faults.append(fault)
+    return _replaced(scenario, faults=tuple(faults))
+
+
+def _fault(binder: Binder, item: Node, keys: Mapping[str, Node], number: int) -> Fault | None:
+    texts = {key: binder.text(keys[key], key) for key in ("at", "do", "on", "for") if key in keys}
+    options = binder.free_mapping(keys["with"], "with") if "with" in keys else {}
+    values = {name: binder.text(value, name) for name, (_, value) in options.items()}
+    if not texts.get("at") or not texts.get("do"):
+        return None
+    places = {**keys, **{name: key_node for name, (key_node, _) in options.items()}}
+    try:
+        return bind_fault(
+            number, at=texts["at"], do=texts["do"], on=texts.get("on", ""), hold=texts.get("for", ""), options=values
+        )
+    except PlanError as error:
+        place = places.get(error.key, item)
+        binder.problem(place, error.what, error.hint, offset_in(place, error.offset) if error.offset else 0)
+        return None
+
+
+def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Scenario) -> None:
+    """Would it find somebody, while there is load? Draws are tried with any generator: only emptiness matters."""
+    try:
+        if isinstance(fault.on, CutSelector):
+            resolve_cut(fault.on, topology_of(scenario), Random(0))
+        else:
+            resolve(fault.on, topology_of(scenario), Random(0))
+    except SelectorError as error:
+        there = ", ".join(node.name for node in topology_of(scenario).nodes)
+        binder.problem(on, error.what, error.hint or f"there are {there}")
+    if fault.latest_ns >= scenario.workload.duration_ns:
+        load = duration_text(scenario.workload.duration_ns)
+        binder.problem(
+            at, f"strikes at {fault.at}, but the load lasts {load}", "lengthen workload for, or strike earlier"
+        )
+    ports = fault.options.get("ports") or (fault.on.ports if isinstance(fault.on, CutSelector) else "")
+    if ports == "ha" and not scenario.topology.slaves:
+        binder.problem(on, f"ports ha cuts nothing: mode {scenario.mode} has no replication", "use ports any or broker")
+
+
+def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
+    topology, mode = scenario.topology, scenario.mode
+    if topology.slaves:
+        binder.problem(node, f"mode {mode} has no slaves", "leave out slaves")
+    if mode == "single-master" and topology.brokers != 1:
+        binder.problem(node, f"mode single-master has one broker, not {topology.brokers}", "or use multi-master")
+    if mode == "multi-master" and topology.brokers < 2:
+        binder.problem(node, "mode multi-master needs at least 2 brokers", "or use single-master")
+
+
+def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:
+    load = scenario.workload
+    if load.rate_per_s * load.duration_ns // SECOND > MESSAGES_MAX:
+        binder.problem(node, f"rate × for is more than {MESSAGES_MAX:,} messages", "a run is checked in memory")
+
+
+def _replaced(scenario: Scenario, **changes: Any) -> Scenario:
+    return Scenario(**{spec.name: getattr(scenario, spec.name) for spec in fields(scenario)} | changes)
+
+
+# -- back to a file ----------------------------------------------------------------------------------------------------
+
+
+def dump(scenario: Scenario) -> str:
+    """The scenario as a file: ``parse(dump(s), s.source) == s``."""
+    lines = [f"name: {scenario.name}"]
+    lines += [f"claim: [{', '.join(scenario.claims)}]"] if scenario.claims else []
+    lines += [f"description: {_scalar(scenario.description)}"] if scenario.description else []
+    lines += [
+        f"mode: {scenario.mode}",
+        f"topology: {_flow(_written(scenario.topology, _TOPOLOGY))}",
+        f"workload: {_flow(_written(scenario.workload, _WORKLOAD))}",
+    ]
+    lines += (
+        ["faults:", *(f"  - {_flow(_written_fault(fault))}" for fault in scenario.faults)] if scenario.faults else []
+    )
+    if scenario.properties:
+        kinds = (f"  {kind}: {_flow(properties)}" for kind, properties in scenario.properties.items())
+        lines += ["properties:", *kinds]
+    lines += [f"deadlines: {_flow(_written(scenario.deadlines, _DEADLINES))}"]
+    lines += [f"seed: {scenario.seed:#x}"] if scenario.seed is not None else []
+    lines += [f"expect: {{lost: {scenario.expect.lost}}}"] if scenario.expect.lost else []
+    return "\n".join(lines) + "\n"
+
+
+def _written(record: object, table: Mapping[str, _Key]) -> dict[str, str]:
+    return {key: spec.write(getattr(record, spec.attribute)) for key, spec in table.items()}
+
+
+def _written_fault(fault: Fault) -> dict[str, Any]:
+    written: dict[str, Any] = {"at": str(fault.at), "do": fault.do, "on": str(fault.on)}
+    if fault.hold:
+        written["for"] = str(fault.hold)
+    if fault.options:
+        written["with"] = dict(fault.options)
+    return written
+
+
+def _flow(values: Mapping[str, Any]) -> str:
+    inside = (f"{key}: {_flow(value) if isinstance(value, dict) else _scalar(value)}" for key, value in values.items())
+    return f"{{{', '.join(inside)}}}"
+
+
+def _scalar(text: str) -> str:
+    """Plain where nothing in it can be mistaken, else double-quoted (JSON strings are YAML)."""
+    is_plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./|()-]*( [A-Za-z0-9_./|()-]+)*", text)
+    return text if is_plain else json.dumps(text)
+
+
+def to_json(scenario: Scenario) -> dict[str, Any]:
+    """Plain values for ``run.json``: the same words and units as in a file."""
+    return {
+        "name": scenario.name,
+        "claims": list(scenario.claims),
+        "description": scenario.description,
+        "mode": scenario.mode,
+        "topology": _written(scenario.topology, _TOPOLOGY),
+        "workload": _written(scenario.workload, _WORKLOAD),
+        "faults": [{"id": fault.id, **_written_fault(fault)} for fault in scenario.faults],
+        "properties": {kind: dict(properties) for kind, properties in scenario.properties.items()},
+        "deadlines": _written(scenario.deadlines, _DEADLINES),
+        "expect": {"lost": scenario.expect.lost} if scenario.expect.lost else {},
+    }
