@@ -21,9 +21,7 @@ PAIRS_MAX: Final = 4
 ATTEMPTS_MAX: Final = 3
 
 OPTIONS: Final = {
-    "ports": Option(
-        "any", "which traffic: ha, broker (its client ports), namesrv, any", get_args(PortClass)
-    )
+    "ports": Option("any", "which traffic: ha, broker (its client ports), namesrv, any", get_args(PortClass))
 }
 
 _SERVES: Final[dict[str, tuple[str, ...]]] = {
