@@ -4,7 +4,7 @@ Question: the harness was killed in mid-fault; who wakes the paused broker, unmo
 Everything that outlives us is written into the heal journal as a :class:`HealStep` *before* it is made; any later
 process reads the steps and calls :func:`carry_out` on them, latest first.
 
-Each action is idempotent: what is gone already is fine (False is returned). Each checks that what it is about to touch
+Each action is idempotent: what is gone already is fine. Each checks that what it is about to touch
 is ours, by name, by start time or by a marker that only our processes carry, and refuses otherwise.
 
     continue_process   pid, start_ticks   SIGCONT
@@ -37,12 +37,12 @@ DEATH_TIMEOUT_S = 10.0
 Arguments = Mapping[str, str | int]
 
 
-def carry_out(step: HealStep) -> bool:
-    """Do it; True if there was something to do. ``UndoFailed`` (or a tool's error) if it could not be done."""
+def carry_out(step: HealStep) -> None:
+    """Do it; silent where nothing is left to do. ``UndoFailed`` or a tool's error if it could not be done."""
     action = ACTIONS.get(step.action)
     if action is None:
         raise UndoFailed(f"unknown undo action {step.action!r}", "written by a newer version?")
-    return action(step.arguments)
+    action(step.arguments)
 
 
 # -- steps, as the acts write them -------------------------------------------------------------------------------------
@@ -149,3 +149,4 @@ ACTIONS: Mapping[str, Callable[[Arguments], bool]] = {
     "detach_loop": _detach_loop,
     "remove_folder": _remove_folder,
 }
+"""Name → action; each returns whether there was something to do."""

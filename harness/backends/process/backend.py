@@ -1,0 +1,308 @@
+"""The world of real processes: servers as processes, clients in our own asyncio loop, one clock for all.
+
+Question: how does sequential text (the run) live with an event loop? The loop turns only while the run asks: in
+``run_until`` until a condition holds, in ``perform`` while a blocking act goes on in a thread. Between these nothing
+moves but the servers, which are processes of their own.
+
+The clock is CLOCK_MONOTONIC since the backend was made; notes of server processes carry the same clock and are put on
+it (field ``at_ns``), since they are read up to ``POLL_S`` after they were written.
+
+Nothing is left behind: what would outlive us is promised in the heal journal first (``owed.py``), ``close`` undoes it
+(also at interpreter exit), and ``mqchaos heal`` does after a ``kill -9``.
+
+Limits. Linux. Without root there are neither cuts nor power cuts (``capabilities.py`` says why), and every node must
+listen on its own address only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from faults.journal import HealJournal
+from faults.levers import Levers
+from faults.mechanisms import pidfd, undo
+from faults.mechanisms.command import call
+from harness.backends.backend import NodeSpec, Target
+from harness.backends.process.capabilities import Isolation, scan
+from harness.backends.process.disks import Disks, FolderDisks, ImageDisks
+from harness.backends.process.levers import ProcessLevers
+from harness.backends.process.network import LoopbackNetwork, NamespaceNetwork, Network
+from harness.backends.process.node import Node
+from harness.backends.process.owed import Owed
+from harness.errors import BackendUnavailable, ClusterError
+from reference_impl.environment import Environment, Role
+from reference_impl.runtime import AsyncioEnvironment, Disk
+
+T = TypeVar("T")
+
+POLL_S = 0.05
+"""How often notes of server processes are read, and ``done`` is asked although nothing seems to have happened."""
+
+
+class ProcessBackend:
+    """``harness.backends.backend.Backend`` over processes.
+
+    *folder*: the run's folder; every node gets ``nodes/<node>/{log,config,dump}`` below it. *journal*: the open heal
+    journal of the run. *isolation*: ``BackendUnavailable`` if ``namespaces`` are asked and not to be had.
+    """
+
+    name = "process"
+    levers: Levers
+
+    def __init__(
+        self, run: str, folder: Path, target: Target, journal: HealJournal, *, isolation: Isolation = "auto"
+    ) -> None:
+        self._started_ns = time.monotonic_ns()
+        self._run, self._folder, self._target = run, folder.resolve(), target
+        self.on_event: Callable[[str, str, dict[str, Any]], None] = lambda node, event, fields: None
+        self._owed = Owed(journal)
+        self._tag = secrets.token_hex(4)
+        self._scratch = self._make_scratch()
+        self._network, self._disks = self._make_world(isolation)
+        self._nodes: dict[str, Node] = {}
+        self._clients: dict[str, AsyncioEnvironment] = {}
+        self._alive: dict[str, Callable[[], bool]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._loop_trouble)
+        self._changed = asyncio.Event()
+        self._trouble: BaseException | None = None
+        self._acts = ThreadPoolExecutor(1, thread_name_prefix="lever")
+        self.levers = ProcessLevers(self._network, self._disks, self._nodes, self._alive, self._start)
+        self._is_closed = False
+        atexit.register(self.close)
+
+    @property
+    def isolation(self) -> str:
+        """``namespaces`` or ``loopback``: what ``auto`` came to."""
+        return self._network.isolation
+
+    @property
+    def can_cut_power(self) -> bool:
+        """Whether the nodes' disks can lose their power."""
+        return self._disks.can_cut_power
+
+    def now(self) -> int:
+        return time.monotonic_ns() - self._started_ns
+
+    def host(self, node: str) -> str:
+        return self._network.host(node)
+
+    def entropy(self) -> int:
+        return 0
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def add_node(self, spec: NodeSpec) -> None:
+        folder = self._folder / "nodes" / spec.name
+        self._network.add_server(spec.name)
+        data = self._disks.make(spec.name)
+        node = Node(spec, folder, data)
+        link = folder / "data"
+        if link.is_symlink():
+            link.unlink()
+        link.symlink_to(data)
+        self._nodes[spec.name] = node
+
+    def _start(self, node: Node) -> None:
+        """Runs in the lever's thread."""
+        self._check_ports(node)
+        argv, environment = self._target.command(node.spec, node.folder)
+        marker = f"{self._tag}/{node.name}/{node.start_count + 1}"
+        self._forget_life(node)
+        node.owed_entry = self._owed.promise(f"the process of {node.name}", undo.end_processes(marker))
+        node.spawn(self._network.argv(node.name, argv), {**environment, **node.spec.environment, undo.MARKER: marker})
+        self._loop.call_soon_threadsafe(self._watch, node)
+
+    def _forget_life(self, node: Node) -> None:
+        if node.owed_entry is not None:
+            self._owed.settle(node.owed_entry)
+            node.owed_entry = None
+
+    def _check_ports(self, node: Node) -> None:
+        """A taken port is found here, in one sentence, and not in the depth of a log."""
+        for port in _ports(node.spec):
+            with self._network.open_socket(node.name) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((self.host(node.name), port))
+                except OSError as error:
+                    raise ClusterError(
+                        f"port {self.host(node.name)}:{port} of {node.name} is not to be had: {error.strerror}",
+                        hint=f"who has it: ss -ltnp 'sport = :{port}'",
+                    ) from error
+
+    def _watch(self, node: Node) -> None:
+        if node.process is None or (descriptor := pidfd.open_pidfd(node.process)) is None:
+            self._ended(node)
+            return
+        process = node.process
+
+        def on_end() -> None:
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+            if node.process == process:
+                self._ended(node)
+
+        self._loop.add_reader(descriptor, on_end)
+
+    def _ended(self, node: Node) -> None:
+        code = node.reap()
+        self._read_notes(node)
+        if not node.is_ending:
+            self.on_event(node.name, "crashed", {"exit": code, "last_lines": node.last_words()})
+        self._changed.set()
+
+    def _read_notes(self, node: Node) -> None:
+        for ns, event, fields in node.new_notes():
+            self.on_event(node.name, event, {**fields, "at_ns": ns - self._started_ns})
+
+    def collect(self, node: str, into: Path) -> None:
+        found = self._nodes[node]
+        for name in ("log", "config"):
+            if (into / name).resolve() != (found.folder / name).resolve():
+                shutil.copytree(found.folder / name, into / name, dirs_exist_ok=True)
+        copy_store(found.data, into / "dump")
+
+    # -- clients ---------------------------------------------------------------------------------------------------
+
+    def add_client(self, name: str, role: Role) -> None:
+        self._network.add_client(name)
+        environment = AsyncioEnvironment(
+            role,
+            self._loop,
+            Disk(self._scratch / "clients" / name, self._loop.call_soon_threadsafe, sync_threads=1),
+            note=lambda ns, event, fields: self.on_event(name, event, fields),
+            crashed=lambda error: self._client_crashed(name, error),
+            exited=lambda code: None,
+            open_socket=lambda: self._network.open_socket(name),
+            source_host=self.host(name),
+            stepped=self._changed.set,
+        )
+        self._clients[name] = environment
+        self._alive[name] = lambda: not environment.ended
+        environment.start()
+
+    def step(self, client: str, action: Callable[[Environment], None]) -> None:
+        self._clients[client].step(action)
+
+    def _client_crashed(self, name: str, error: Exception) -> None:
+        lines = "".join(traceback.format_exception(error)).splitlines()
+        self.on_event(name, "crashed", {"exit": None, "last_lines": lines})
+
+    # -- letting the world run -------------------------------------------------------------------------------------
+
+    def after(self, delay_ns: int, action: Callable[[], None]) -> None:
+        self._loop.call_later(delay_ns / 1e9, self._do, action)
+
+    def _do(self, action: Callable[[], None]) -> None:
+        action()
+        self._changed.set()
+
+    def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
+        return self._turn(self._until(done, deadline_ns))
+
+    def perform(self, work: Callable[[], T]) -> T:
+        return self._turn(self._while_in_thread(work))
+
+    def _turn(self, work: Coroutine[Any, Any, T]) -> T:
+        result = self._loop.run_until_complete(work)
+        self._raise_trouble()
+        return result
+
+    async def _until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
+        while not done():
+            self._raise_trouble()
+            left_s = (deadline_ns - self.now()) / 1e9
+            if left_s <= 0:
+                return False
+            await self._something(min(left_s, POLL_S))
+            for node in self._nodes.values():
+                self._read_notes(node)
+        return True
+
+    async def _something(self, timeout_s: float) -> None:
+        """Until a client made a step, a node ended, or the time is over."""
+        self._changed.clear()
+        alarm = self._loop.call_later(timeout_s, self._changed.set)
+        await self._changed.wait()
+        alarm.cancel()
+
+    async def _while_in_thread(self, work: Callable[[], T]) -> T:
+        return await self._loop.run_in_executor(self._acts, work)
+
+    def _loop_trouble(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception in a callback is ours (a checker of the recorder, a bug): the run must see it."""
+        trouble = context.get("exception") or RuntimeError(str(context.get("message")))
+        self._trouble = self._trouble or trouble
+        self._changed.set()
+
+    def _raise_trouble(self) -> None:
+        if (trouble := self._trouble) is not None:
+            self._trouble = None
+            raise trouble
+
+    # -- beginning and end -----------------------------------------------------------------------------------------
+
+    def _make_scratch(self) -> Path:
+        scratch = Path(tempfile.gettempdir()) / f"{undo.FOLDER_PREFIX}{self._tag}"
+        self._owed.promise("the temporary folder", undo.remove_folder(scratch))
+        scratch.mkdir(mode=0o755)
+        return scratch
+
+    def _make_world(self, isolation: Isolation) -> tuple[Network, Disks]:
+        found = scan()
+        network: Network
+        if isolation == "namespaces" and found.namespaces:
+            raise BackendUnavailable("no network namespaces here", hint=found.namespaces)
+        if isolation == "loopback" or found.namespaces:
+            network = LoopbackNetwork(found.namespaces or "plain loopback was asked for")
+        else:
+            network = NamespaceNetwork(self._tag, self._owed)
+        if isolation == "loopback" or found.power_cut:
+            return network, FolderDisks(self._scratch, found.power_cut or "plain loopback was asked for")
+        return network, ImageDisks(self._scratch, self._owed)
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        for environment in self._clients.values():
+            environment.abandon()
+            self._loop.run_until_complete(environment.shut_down())
+        for node in self._nodes.values():
+            node.is_ending = True
+            (node.folder / "data").unlink(missing_ok=True)
+        self._acts.shutdown(wait=True)
+        try:
+            self._owed.settle_all()
+        finally:
+            for node in self._nodes.values():
+                node.reap()
+            self._loop.close()
+
+
+def copy_store(source: Path, into: Path) -> None:
+    """Copy a store; zeros become holes, so that a commit log costs what is in it."""
+    into.mkdir(parents=True, exist_ok=True)
+    call(["cp", "--recursive", "--preserve=timestamps", "--sparse=always", f"{source}/.", str(into)], timeout_s=60)
+    shutil.rmtree(into / "lost+found", ignore_errors=True)
+
+
+def _ports(spec: NodeSpec) -> list[int]:
+    if spec.kind == "namesrv":
+        return [int(spec.properties.get("listenPort", "9876"))]
+    port = int(spec.properties.get("listenPort", "10911"))
+    return [port, port - 2, int(spec.properties.get("haListenPort", str(port + 1)))]

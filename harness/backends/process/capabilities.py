@@ -1,0 +1,68 @@
+"""What this user can do on this machine, and what is missing for the rest.
+
+Question: may we make network namespaces and disks that lose their power? Both need root (really: two capabilities of
+the kernel) and tools. What is missing is a sentence for a person, with the way to get it; empty means "can do".
+
+Limits. Capabilities are read from ``/proc/self/status`` and tools are looked up; a security module may still refuse.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from faults.mechanisms.command import find_tool
+
+Isolation = Literal["auto", "namespaces", "loopback"]
+"""``auto``: namespaces where they are to be had, else plain loopback."""
+
+CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
+NETWORK_TOOLS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
+DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "mount": "mount", "umount": "mount", "losetup": "mount"}
+"""Tool → the Debian package that has it."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """``""`` where a thing can be done, else why not and how to get it."""
+
+    namespaces: str
+    power_cut: str
+
+
+def scan() -> Capabilities:
+    """Look at this process's capabilities and the installed tools; changes nothing."""
+    return Capabilities(
+        namespaces=_lack((CAP_NET_ADMIN, CAP_SYS_ADMIN), NETWORK_TOOLS) or _lack_of_file("/proc/self/ns/net"),
+        power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control"),
+    )
+
+
+def _lack(capabilities: Sequence[int], tools: dict[str, str]) -> str:
+    effective = _effective_capabilities()
+    if not all(effective >> number & 1 for number in capabilities):
+        return (
+            "needs root: run it with sudo, or in a privileged container"
+            if os.geteuid()
+            else ("root without the needed capabilities: the container must be privileged")
+        )
+    missing = {name: package for name, package in tools.items() if find_tool(name) is None}
+    if missing:
+        packages = " ".join(dict.fromkeys(missing.values()))
+        return f"needs {', '.join(missing)}: apt-get install {packages}"
+    return ""
+
+
+def _lack_of_file(path: str) -> str:
+    return "" if Path(path).exists() else f"the kernel has no {path}"
+
+
+def _effective_capabilities() -> int:
+    try:
+        status = Path("/proc/self/status").read_text()
+    except FileNotFoundError:
+        return 0  # not Linux
+    return int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)

@@ -1,0 +1,99 @@
+"""Where a node's files lie: an ext4 of its own that can lose its power, or a plain folder.
+
+Question: what is a power cut for a process on this machine? With an image: everything that was not forced is gone, for
+real (``faults/mechanisms/loopfs.py``). With a plain folder there is no honest way: the page cache belongs to the kernel
+and survives the process. So it is refused, never imitated.
+
+Limits. An image takes what is written to it, up to its size, from the disk that holds the temporary folder.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Protocol
+
+from faults.errors import InjectionFailed
+from faults.levers import LeverRefused
+from faults.mechanisms import loopfs, pidfd, undo, witness
+from harness.backends.process.owed import Owed
+
+IMAGE_MIB = 256
+STILL_TIMEOUT_S = 5.0
+DEATH_TIMEOUT_S = 10.0
+
+
+class Disks(Protocol):
+    """What the backend needs of either."""
+
+    can_cut_power: bool
+
+    def make(self, node: str) -> Path:
+        """The node's empty data folder."""
+
+    def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
+        """End *process* (``None``: it is dead already) and lose what was not forced; the disk is usable on return."""
+
+
+class ImageDisks:
+    """One ext4 image and mount a node, below *scratch*."""
+
+    can_cut_power = True
+
+    def __init__(self, scratch: Path, owed: Owed) -> None:
+        self._scratch, self._owed = scratch, owed
+
+    def make(self, node: str) -> Path:
+        image, folder = self._image(node), self._folder(node)
+        loopfs.make_image(image, IMAGE_MIB)
+        self._owed.promise(f"the loop device of {node}", undo.detach_loop(image))
+        self._owed.promise(f"the disk of {node}", undo.unmount(folder))
+        loopfs.mount_image(image, folder)
+        return folder
+
+    def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
+        folder = self._folder(node)
+        if process is not None:
+            _hold_still(node, process)
+        before = witness.take_snapshot(folder)
+        loopfs.cut_power(folder)
+        if process is not None:
+            _kill(node, process)
+        loopfs.unmount(folder)
+        loopfs.mount_image(self._image(node), folder)
+        return witness.lost_between(before, witness.take_snapshot(folder))
+
+    def _image(self, node: str) -> Path:
+        return self._scratch / f"{node}.ext4"
+
+    def _folder(self, node: str) -> Path:
+        return self._scratch / node
+
+
+class FolderDisks:
+    """A plain folder a node, below *scratch*."""
+
+    can_cut_power = False
+
+    def __init__(self, scratch: Path, why_no_images: str) -> None:
+        self._scratch, self._why = scratch, why_no_images
+
+    def make(self, node: str) -> Path:
+        folder = self._scratch / node
+        folder.mkdir()
+        return folder
+
+    def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
+        raise LeverRefused("a power cut needs a disk of its own for every node", self._why)
+
+
+def _hold_still(node: str, process: pidfd.ProcessId) -> None:
+    """Stopped first: a broker that ran on after the disk's end would acknowledge from memory."""
+    if pidfd.send_signal(process, signal.SIGSTOP) and not pidfd.wait_still(process, STILL_TIMEOUT_S):
+        pidfd.send_signal(process, signal.SIGCONT)
+        raise InjectionFailed(f"{node} did not stand still {STILL_TIMEOUT_S:g} s after SIGSTOP")
+
+
+def _kill(node: str, process: pidfd.ProcessId) -> None:
+    if pidfd.send_signal(process, signal.SIGKILL) and not pidfd.wait_dead(process, DEATH_TIMEOUT_S):
+        raise InjectionFailed(f"{node} was still there {DEATH_TIMEOUT_S:g} s after SIGKILL")

@@ -1,0 +1,132 @@
+"""The levers of real processes: what a fault can pull here.
+
+Question: what does each verb do to a process, and how is it seen that it did? Signals go through pidfds, states are
+read from ``/proc``, cuts are nftables in the nodes' namespaces, a power cut is SIGSTOP, shutdown of the ext4, SIGKILL,
+unmount, mount. All of it blocks; the run calls it through ``Backend.perform`` while its clients go on.
+
+Limits. Client roles live in the harness's own process: their network can be cut, they cannot be killed or paused.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+
+from faults.errors import InjectionFailed
+from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.mechanisms import pidfd, undo
+from harness.backends.process.disks import DEATH_TIMEOUT_S, STILL_TIMEOUT_S, Disks
+from harness.backends.process.network import PROBE_PORT, Network, reaches
+from harness.backends.process.node import Node
+from harness.errors import UsageError
+
+
+class ProcessLevers:
+    """``faults.levers.Levers`` for processes. *start_node* makes a process of a node; *clients* are hosted roles."""
+
+    def __init__(
+        self,
+        network: Network,
+        disks: Disks,
+        nodes: dict[str, Node],
+        clients: dict[str, Callable[[], bool]],
+        start_node: Callable[[Node], None],
+    ) -> None:
+        self._network, self._disks, self._start_node = network, disks, start_node
+        self._nodes, self._clients = nodes, clients
+
+    def nodes(self) -> Sequence[str]:
+        return [*self._nodes, *self._clients]
+
+    def state(self, node: str) -> NodeState:
+        if (is_alive := self._clients.get(node)) is not None:
+            return "running" if is_alive() else "dead"
+        return self._server(node).state()
+
+    def kill(self, node: str) -> None:
+        server, process = self._ending(node)
+        if process and pidfd.send_signal(process, signal.SIGKILL):
+            self._wait_end(server, process, DEATH_TIMEOUT_S)
+
+    def stop(self, node: str, timeout_ns: int) -> None:
+        server, process = self._ending(node)
+        if process and pidfd.send_signal(process, signal.SIGTERM) and not pidfd.wait_dead(process, timeout_ns / 1e9):
+            raise TimeoutError(f"{node} did not end within {timeout_ns / 1e9:g} s of SIGTERM")
+        server.reap()
+
+    def start(self, node: str) -> None:
+        server = self._server(node)
+        if server.state() == "dead":
+            self._start_node(server)
+
+    def pause(self, node: str) -> None:
+        process = self._living(node)
+        pidfd.send_signal(process, signal.SIGSTOP)
+        if not pidfd.wait_still(process, STILL_TIMEOUT_S):
+            raise InjectionFailed(f"{node} did not stand still {STILL_TIMEOUT_S:g} s after SIGSTOP")
+
+    def resume(self, node: str) -> None:
+        if process := self._server(node).process:
+            pidfd.send_signal(process, signal.SIGCONT)
+
+    def cut_power(self, node: str) -> None:
+        server, process = self._ending(node)
+        alive = process if server.state() != "dead" else None
+        try:
+            loss = self._disks.cut_power(node, alive)
+        except LeverRefused:
+            server.is_ending = False
+            raise
+        server.reap()
+        server.last_cut_lost = len(loss.files)
+
+    def power_cut_lost(self, node: str) -> int:
+        return self._server(node).last_cut_lost
+
+    def cut(self, cut: Cut) -> None:
+        for node in (*cut.left, *cut.right):
+            self._known(node)
+        self._network.cut(cut)
+
+    def uncut(self, name: str) -> None:
+        self._network.uncut(name)
+
+    def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
+        return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
+
+    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+        """Processes and disks are owed from their making on; what is left to promise is a sleep and a cut."""
+        if verb == "pause":
+            return [undo.continue_process(self._living(node_or_cut))]
+        if node_or_cut in self.nodes():
+            return []
+        return self._network.uncut_steps(node_or_cut)
+
+    # -- how -------------------------------------------------------------------------------------------------------
+
+    def _known(self, node: str) -> str:
+        if node not in self._nodes and node not in self._clients:
+            raise UsageError(f"no node {node!r}", hint=f"known: {', '.join(self.nodes())}")
+        return node
+
+    def _server(self, node: str) -> Node:
+        if node in self._clients:
+            raise LeverRefused(f"{node} lives in the harness's own process", "only its network can be cut")
+        return self._nodes[self._known(node)]
+
+    def _living(self, node: str) -> pidfd.ProcessId:
+        process = self._server(node).process
+        if process is None or pidfd.state(process) == "dead":
+            raise InjectionFailed(f"{node} is dead")
+        return process
+
+    def _ending(self, node: str) -> tuple[Node, pidfd.ProcessId | None]:
+        """The node, marked as about to end by our own hand."""
+        server = self._server(node)
+        server.is_ending = True
+        return server, server.process
+
+    def _wait_end(self, server: Node, process: pidfd.ProcessId, timeout_s: float) -> None:
+        if not pidfd.wait_dead(process, timeout_s):
+            raise InjectionFailed(f"{server.name} was still there {timeout_s:g} s after SIGKILL")
+        server.reap()

@@ -1,0 +1,122 @@
+"""One server process: started with its output in files, watched, ended, and its last words kept.
+
+Question: is the node alive, and if it died, what did it say? The process runs in its own session (a Ctrl-C in the
+terminal is the harness's alone), with standard output and error appended to files, so that no pipe can fill up and stop
+a broker. Its end is told by a pidfd. Its notes are a file of JSON lines that is read from where we were.
+
+Limits. The exit code is known only while the harness that started the process lives.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from faults.levers import NodeState
+from faults.mechanisms import pidfd
+from harness.backends.backend import NodeSpec
+from harness.errors import ClusterError
+
+LAST_LINES = 20
+LAST_BYTES = 16_384
+
+
+class Node:
+    """A server node and the process of its present life, if any."""
+
+    def __init__(self, spec: NodeSpec, folder: Path, data: Path) -> None:
+        self.spec, self.folder, self.data = spec, folder, data
+        self.process: pidfd.ProcessId | None = None
+        self.start_count = 0
+        self.owed_entry: int | None = None
+        self.is_ending = False
+        """Whether the next end of the process is our own doing."""
+        self.last_cut_lost = 0
+        self._child: subprocess.Popen[bytes] | None = None
+        self._notes = NoteReader(self.notes)
+        for name in ("log", "config"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def notes(self) -> Path:
+        """Where a reference node writes its notes; no file for other targets."""
+        return self.folder / "log" / "notes.jsonl"
+
+    @property
+    def output(self) -> tuple[Path, Path]:
+        """Files of standard output and standard error."""
+        return self.folder / "log" / "stdout.log", self.folder / "log" / "stderr.log"
+
+    def spawn(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start the process; it runs on return. ``ClusterError`` if there is no such program."""
+        out, err = self.output
+        with out.open("ab") as stdout, err.open("ab") as stderr:
+            try:
+                self._child = subprocess.Popen(
+                    argv,
+                    cwd=self.folder,
+                    env={**os.environ, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ClusterError(f"{self.name} cannot be started: {error}") from error
+        self.process = pidfd.identify(self._child.pid)
+        self.start_count += 1
+        self.is_ending = False
+
+    def state(self) -> NodeState:
+        return "dead" if self.process is None else pidfd.state(self.process)
+
+    def reap(self) -> int | None:
+        """Take the exit code of a process that has ended (negative: the signal); ``None`` while it runs."""
+        return None if self._child is None else self._child.poll()
+
+    def new_notes(self) -> list[tuple[int, str, dict[str, Any]]]:
+        """(monotonic ns, event, fields) written since the last call."""
+        return self._notes.read()
+
+    def last_words(self) -> list[str]:
+        """The last lines of standard error, or of standard output if it said nothing there."""
+        out, err = self.output
+        return _last_lines(err) or _last_lines(out)
+
+
+class NoteReader:
+    """Reads whole lines of a growing file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._position = path, 0
+
+    def read(self) -> list[tuple[int, str, dict[str, Any]]]:
+        """What has come since the last call; an unfinished last line is left for the next."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._position += len(whole)
+        lines = [msgspec.json.decode(line) for line in whole.splitlines()]
+        return [(line["ns"], line["event"], line["fields"]) for line in lines]
+
+
+def _last_lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LAST_BYTES))
+            return file.read().decode(errors="replace").splitlines()[-LAST_LINES:]
+    except FileNotFoundError:
+        return []
