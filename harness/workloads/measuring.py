@@ -70,6 +70,8 @@ class MeasuringClient:
         self.stage, self.recorder, self.name = stage, stage.recorder, name
         self.remoting = Remoting()
         self.in_flight = 0
+        self.last_offset = -1
+        """Queue offset in the last answer to a send."""
         self.stopped = False
         """Set by the workload: begin nothing any more."""
         self._keys: UniqueKeys | None = None
@@ -229,6 +231,7 @@ class MeasuringClient:
             position = _position(answer.fields.get("msgId", ""))
             detail = (answer.remark or "") if outcome not in ("ok", "weak") else ""
         self.recorder.complete(op, outcome, status, offset=offset, position=position, detail=detail)
+        self.last_offset = offset
         self._renew(process, outcome)
         return outcome
 

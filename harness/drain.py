@@ -1,0 +1,104 @@
+"""The drain: what is in every queue of every broker, read to the end by a client that knows nothing.
+
+Question: after everything was healed, what can a consumer still read?
+
+Model. A fresh client node, one process a queue. Each asks the queue's bounds, then pulls from the minimum without
+waiting until it has reached the maximum it was told *and* an answer says that there is nothing more. Only then is the
+queue drained. Failures are asked again until the deadline; every pull is an op ``drain`` of the history.
+
+Limits. A queue of a broker that answers TOPIC_NOT_EXIST is unreachable, not empty: it is never drained, and the life
+cycle names it. Messages sent while the drain goes on are read, too, but the recorded end stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
+from harness.workloads.workload import QueueAddress, Stage
+from reference_impl.environment import Environment
+
+
+class _Draining:
+    """One queue. ``end`` is its recorded maximum, −1 while unknown."""
+
+    __slots__ = ("end", "is_drained", "position", "process", "queue", "status")
+
+    def __init__(self, queue: QueueAddress, process: Process) -> None:
+        self.queue, self.process = queue, process
+        self.position = self.end = -1
+        self.is_drained = False
+        self.status = "not asked"
+
+
+class Drainer(MeasuringClient):
+    """The client node."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        super().__init__(stage, name)
+        self._queues = [_Draining(queue, Process(stage.recorder.process())) for queue in stage.queues]
+        self._open = len(self._queues)
+
+    @property
+    def is_done(self) -> bool:
+        """Every queue is drained."""
+        return self._open == 0
+
+    def left(self) -> tuple[str, ...]:
+        """Queues that are not drained, in words."""
+        return tuple(
+            f"{self.stage.topic}/{d.queue.broker}/{d.queue.queue_id} (last: {d.status})"
+            for d in self._queues
+            if not d.is_drained
+        )
+
+    def on_start(self, env: Environment) -> None:
+        for draining in self._queues:
+            self._go_on(env, draining)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        if isinstance(key, int):
+            self._go_on(env, self._queues[key])
+        else:
+            super().on_timer(env, key)
+
+    def _go_on(self, env: Environment, d: _Draining) -> None:
+        if self.stopped:
+            return
+        if d.position < 0:
+            self.query(env, d.process, d.queue, "query_min", lambda env, offset: self._told_begin(env, d, offset))
+        elif d.end < 0:
+            self.query(env, d.process, d.queue, "query_max", lambda env, offset: self._told_end(env, d, offset))
+        else:
+            self.pull(
+                env, d.process, d.queue, d.position, lambda env, p: self._got(env, d, p), f="drain", suspend=False
+            )
+
+    def _told_begin(self, env: Environment, d: _Draining, offset: int) -> None:
+        d.position = offset
+        self._asked(env, d, offset)
+
+    def _told_end(self, env: Environment, d: _Draining, offset: int) -> None:
+        d.end = offset
+        self._asked(env, d, offset)
+
+    def _asked(self, env: Environment, d: _Draining, offset: int) -> None:
+        if offset < 0:
+            d.status = "no answer to a query"
+            self._later(env, d)
+        else:
+            self._go_on(env, d)
+
+    def _got(self, env: Environment, d: _Draining, pulled: Pulled) -> None:
+        d.status = pulled.status
+        if pulled.next_offset >= 0 and pulled.next_offset != d.position:
+            d.position = pulled.next_offset
+            self._go_on(env, d)
+        elif pulled.status == "PULL_NOT_FOUND" and d.position >= d.end:
+            d.is_drained = True
+            self._open -= 1
+        else:
+            self._later(env, d)
+
+    def _later(self, env: Environment, d: _Draining) -> None:
+        env.set_timer(self._queues.index(d), PAUSE_NS)

@@ -1,0 +1,286 @@
+"""The operator: brings a cluster up, mends what a fault took, proves that it serves again.
+
+Question: is the cluster ready? Has a broker that came back lost its topic? Does everything serve again?
+
+Model. One client node, ``operator``, that speaks the protocol like any other client; nothing is read from logs or
+processes. Ready means: every NameServer lists every broker, every broker has the topic, every NameServer routes it.
+*Settled* means, of one broker: it answers pulls of the topic (an operator who finds the topic gone writes that down
+and creates it again, as RocketMQ does not persist topics safely), it accepts a message, and that message is readable.
+Since a broker dispatches its log in order, a readable last message proves that everything before it is readable, too.
+
+    probe ──TOPIC_NOT_EXIST──► note "unreachable" ──► create_topic ──► probe
+      └──answers──► [mending: done]  send a marker ──ok──► pull it ──FOUND──► settled
+
+Limits. What never settles is named when the deadline passes; it is for the checkers to say whose fault that was. The
+operator's own requests are ops of the history like everybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from harness.errors import ClusterError
+from harness.workloads.measuring import QUERY_TIMEOUT_NS, MeasuringClient, Process, Pulled, status_of
+from harness.workloads.workload import QueueAddress, Stage
+from reference_impl.environment import MS, SECOND, Environment
+from reference_impl.wire.bodies import ClusterInfo, TopicRouteData
+from reference_impl.wire.codes import RequestCode, ResponseCode
+from reference_impl.wire.dialect import read_json
+from reference_impl.wire.frame import Command
+from reference_impl.wire.remoting import Answer
+
+NAME: Final = "operator"
+ASK_AGAIN_NS: Final = 200 * MS
+SETTLE_AGAIN_NS: Final = 300 * MS
+
+
+@dataclass(frozen=True)
+class BrokerNode:
+    """One broker as the operator expects it to be listed."""
+
+    node: str
+    broker: str
+    broker_id: int
+    address: str
+
+
+class _Settling:
+    """One broker on its way to being settled; ``is_mending`` stops before the marker."""
+
+    def __init__(self, queue: QueueAddress, process: Process, is_mending: bool) -> None:
+        self.queue, self.process, self.is_mending = queue, process, is_mending
+        self.marker_offset = -1
+        self.is_settled = self.is_given_up = False
+        self.waits_for = "an answer to a pull"
+
+
+class OperatorRole(MeasuringClient):
+    """The client node; everything here returns at once."""
+
+    def __init__(self, stage: Stage, name: str, queues_per_broker: int) -> None:
+        super().__init__(stage, name)
+        self._queues_per_broker = queues_per_broker
+        self._settling: list[_Settling] = []
+
+    def ask(self, env: Environment, address: str, request: Command, timeout_ns: int, into: list[Answer]) -> None:
+        """One request that is no op of the history; its answer is appended to *into*."""
+        self.remoting.call(
+            env, address, request, timeout_ns, lambda _, answer: into.append(answer), close_on_timeout=True
+        )
+
+    def create_topic(
+        self, env: Environment, process: Process, queue: QueueAddress, then: Callable[[Environment, str], None]
+    ) -> None:
+        """Create the topic on the broker of *queue*; ``then(env, status)``."""
+        op = self.recorder.invoke(process.number, "create_topic", node=queue.node)
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            status = status_of(answer, "OK")
+            self._complete(op, "create_topic", status, process)
+            then(env, status)
+
+        self.in_flight += 1
+        request = Command(RequestCode.UPDATE_AND_CREATE_TOPIC, self._topic_fields())
+        self.remoting.call(env, queue.address, request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+
+    def settle(self, env: Environment, queue: QueueAddress, is_mending: bool) -> _Settling:
+        """Begin to settle the broker of *queue*; an earlier attempt on it is given up."""
+        for earlier in self._settling:
+            earlier.is_given_up |= earlier.queue.node == queue.node
+        settling = _Settling(queue, Process(self.recorder.process()), is_mending)
+        self._settling.append(settling)
+        self._probe(env, settling)
+        return settling
+
+    def give_up(self) -> None:
+        """Whatever is not settled by now is left as it is."""
+        for settling in self._settling:
+            settling.is_given_up = True
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        if isinstance(key, int):
+            self._probe(env, self._settling[key])
+        else:
+            super().on_timer(env, key)
+
+    # Settling --------------------------------------------------------------------------------------------------------
+
+    def _probe(self, env: Environment, s: _Settling) -> None:
+        if s.is_given_up:
+            return
+        if s.marker_offset < 0:
+            self.pull(env, s.process, s.queue, 0, lambda env, pulled: self._probed(env, s, pulled), suspend=False)
+        else:
+            offset = s.marker_offset
+            self.pull(env, s.process, s.queue, offset, lambda env, pulled: self._looked(env, s, pulled), suspend=False)
+
+    def _probed(self, env: Environment, s: _Settling, pulled: Pulled) -> None:
+        if pulled.status == "TOPIC_NOT_EXIST":
+            self._recreate(env, s)
+        elif pulled.next_offset < 0:
+            self._again(env, s)
+        elif s.is_mending:
+            s.is_settled = True
+        else:
+            self._mark(env, s)
+
+    def _recreate(self, env: Environment, s: _Settling) -> None:
+        s.waits_for = "its topic, which it had lost"
+        detail = {"topic": self.stage.topic, "broker": s.queue.broker}
+        self.recorder.event("note", node=s.queue.node, step="unreachable", detail=detail)
+        self.create_topic(env, s.process, s.queue, lambda env, status: self._again(env, s))
+
+    def _mark(self, env: Environment, s: _Settling) -> None:
+        s.waits_for = "an accepted message"
+        self.send(env, s.process, s.queue, lambda env, outcome: self._marked(env, s, outcome))
+
+    def _marked(self, env: Environment, s: _Settling, outcome: str) -> None:
+        if outcome in ("ok", "weak") and self.last_offset >= 0:
+            s.marker_offset, s.waits_for = self.last_offset, "a message that it accepted to be readable"
+            self._probe(env, s)
+        else:
+            self._again(env, s)
+
+    def _looked(self, env: Environment, s: _Settling, pulled: Pulled) -> None:
+        if pulled.count:
+            s.is_settled = True
+        else:
+            self._again(env, s)
+
+    def _again(self, env: Environment, s: _Settling) -> None:
+        env.set_timer(self._settling.index(s), SETTLE_AGAIN_NS)
+
+    def _topic_fields(self) -> dict[str, str]:
+        """RocketMQ: CreateTopicRequestHeader, permission 6 (read and write)."""
+        return {
+            "topic": self.stage.topic,
+            "defaultTopic": "TBW102",
+            "readQueueNums": str(self._queues_per_broker),
+            "writeQueueNums": str(self._queues_per_broker),
+            "perm": "6",
+            "topicFilterType": "SINGLE_TAG",
+            "topicSysFlag": "0",
+            "order": "false",
+        }
+
+
+class Operator:
+    """What the life cycle asks for, one thing after the other; waits are runs of the world, all bounded."""
+
+    def __init__(self, stage: Stage, brokers: Sequence[BrokerNode], queues_per_broker: int) -> None:
+        self.stage, self.brokers = stage, tuple(brokers)
+        self.role = OperatorRole(stage, NAME, queues_per_broker)
+        self._backend = stage.backend
+        self._first_queue = {queue.node: queue for queue in reversed(stage.queues)}
+
+    def enter(self) -> None:
+        """Become a client of the cluster."""
+        self._backend.add_client(NAME, self.role)
+
+    def wait_nameservers(self, deadline_ns: int) -> None:
+        """Until every NameServer answers; :class:`ClusterError` with the silent ones."""
+        self._until(deadline_ns, self._silent, "no answer from the NameServers {}")
+
+    def wait_registered(self, deadline_ns: int) -> None:
+        """Until every NameServer lists every broker; :class:`ClusterError` with what is missing."""
+        self._until(deadline_ns, self._unlisted, "not registered in time: {}")
+        for broker in self.brokers:
+            self.stage.recorder.event("node", node=broker.node, step="ready")
+
+    def create_topics(self, deadline_ns: int) -> None:
+        """The topic on every master, and its route on every NameServer."""
+        process = Process(self.stage.recorder.process())
+        for queue in self._first_queue.values():
+            self._until(deadline_ns, partial(self._topic_missing, process, queue), "no topic on {}")
+        self._until(deadline_ns, self._unrouted, "the topic is not routed: {}")
+
+    def mend(self, node: str) -> None:
+        """A broker was started again: find out, while the load goes on, whether it still has its topic."""
+        if node in self._first_queue:
+            self._settle(self._first_queue[node], is_mending=True)
+
+    def settle(self, deadline_ns: int, stop: Callable[[], bool]) -> tuple[str, ...]:
+        """Until every broker is listed and settled; what is not by the deadline, in words (empty: all is well)."""
+        found = [self._settle(queue, is_mending=False) for queue in self._first_queue.values()]
+        self._backend.run_until(lambda: stop() or all(s.is_settled for s in found), deadline_ns)
+        late = [f"{s.queue.node} waits for {s.waits_for}" for s in found if not s.is_settled]
+        while not stop() and (unlisted := self._unlisted()):
+            if not self._pause(deadline_ns):
+                late += [f"not registered: {words}" for words in unlisted]
+                break
+        self.role.give_up()
+        return tuple(late)
+
+    def _settle(self, queue: QueueAddress, is_mending: bool) -> _Settling:
+        begun: list[_Settling] = []
+        self._backend.step(NAME, lambda env: begun.append(self.role.settle(env, queue, is_mending)))
+        return begun[0]
+
+    # Questions -------------------------------------------------------------------------------------------------------
+
+    def _until(self, deadline_ns: int, lacks: Callable[[], list[str]], complaint: str) -> None:
+        while lacking := lacks():
+            if not self._pause(deadline_ns):
+                raise ClusterError(complaint.format(", ".join(lacking)), hint="see the nodes' logs in the run folder")
+
+    def _pause(self, deadline_ns: int) -> bool:
+        """Let the world go on for a moment; false at the deadline."""
+        now_ns = self._backend.now()
+        self._backend.run_until(lambda: False, min(deadline_ns, now_ns + ASK_AGAIN_NS))
+        return self._backend.now() < deadline_ns
+
+    def _ask(self, address: str, request: Command) -> Answer | None:
+        answers: list[Answer] = []
+        self._backend.step(NAME, lambda env: self.role.ask(env, address, request, QUERY_TIMEOUT_NS, answers))
+        self._backend.run_until(lambda: bool(answers), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
+        return answers[0] if answers else None
+
+    def _silent(self) -> list[str]:
+        return [server for server in self.stage.nameservers if self._cluster_info(server) is None]
+
+    def _unlisted(self) -> list[str]:
+        lacking = []
+        for server in self.stage.nameservers:
+            info = self._cluster_info(server)
+            for broker in self.brokers:
+                if info is None or not _lists(info, broker):
+                    lacking.append(f"{broker.node} at {server}")
+        return lacking
+
+    def _cluster_info(self, server: str) -> ClusterInfo | None:
+        answer = self._ask(server, Command(RequestCode.GET_BROKER_CLUSTER_INFO))
+        if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
+            return read_json(answer.body, ClusterInfo)
+        return None
+
+    def _unrouted(self) -> list[str]:
+        return [
+            f"{broker} at {server}"
+            for server in self.stage.nameservers
+            for broker in dict.fromkeys(queue.broker for queue in self._first_queue.values())
+            if broker not in self._routed(server)
+        ]
+
+    def _routed(self, server: str) -> list[str]:
+        fields = {"topic": self.stage.topic, "acceptStandardJsonOnly": "true"}
+        answer = self._ask(server, Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields))
+        if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
+            return [data.broker_name for data in read_json(answer.body, TopicRouteData).queue_datas]
+        return []
+
+    def _topic_missing(self, process: Process, queue: QueueAddress) -> list[str]:
+        statuses: list[str] = []
+        self._backend.step(
+            NAME, lambda env: self.role.create_topic(env, process, queue, lambda _, status: statuses.append(status))
+        )
+        self._backend.run_until(lambda: bool(statuses), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
+        return [] if statuses == ["OK"] else [f"{queue.node} ({', '.join(statuses) or 'no answer'})"]
+
+
+def _lists(info: ClusterInfo, broker: BrokerNode) -> bool:
+    data = info.broker_addr_table.get(broker.broker)
+    return data is not None and data.broker_addrs.get(broker.broker_id) == broker.address
