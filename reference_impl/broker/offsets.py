@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference_impl.broker.dialect import compact, pretty
+from reference_impl.broker.pretty import pretty
 
 
 class ConsumerOffsets:
-    """The table and its two texts. ``regressions`` counts commits below the stored offset (RocketMQ only warns)."""
+    """The table and its text. ``regressions`` counts commits below the stored offset (RocketMQ only warns)."""
 
     def __init__(self) -> None:
         self.table: dict[str, dict[int, int]] = {}
@@ -61,7 +61,3 @@ class ConsumerOffsets:
         if self._text is None:
             self._text = pretty({"offsetTable": self.table})
         return self._text
-
-    def answer_text(self) -> str:
-        """The body of GET_ALL_CONSUMER_OFFSET."""
-        return compact({"offsetTable": self.table})

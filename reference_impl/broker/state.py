@@ -1,0 +1,95 @@
+"""What the parts of a broker share: its configuration, its store, its tables, its remoting end.
+
+Question: where does a request handler find what it needs? In one :class:`State`, made by the broker and handed to every
+group of handlers. The tables do not know each other; what must happen together (a new topic is saved and announced) is
+a method here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reference_impl.broker.clients import ClientTable
+from reference_impl.broker.config import BrokerConfig
+from reference_impl.broker.delay import DelayedDelivery
+from reference_impl.broker.groups import GroupTable
+from reference_impl.broker.locks import QueueLocks
+from reference_impl.broker.offsets import ConsumerOffsets
+from reference_impl.broker.topics import TopicTable
+from reference_impl.environment import Environment
+from reference_impl.store.config_file import ConfigFile
+from reference_impl.store.message_store import MessageStore
+from reference_impl.wire.bodies import SubscriptionGroupConfig, TopicConfig
+from reference_impl.wire.remoting import Remoting
+
+
+@dataclass
+class Counters:
+    """What GET_BROKER_RUNTIME_INFO tells, since the start of this process."""
+
+    started_ms: int = 0
+    messages_put: int = 0
+    bytes_put: int = 0
+    puts_failed: int = 0
+    messages_pulled: int = 0
+
+
+@dataclass
+class Files:
+    """The four JSON files below ``<storePathRootDir>/config``."""
+
+    topics: ConfigFile
+    groups: ConfigFile
+    offsets: ConfigFile
+    delays: ConfigFile
+
+    def all(self) -> tuple[ConfigFile, ...]:
+        return self.topics, self.groups, self.offsets, self.delays
+
+
+@dataclass
+class State:
+    """One broker's shared parts. ``announce`` tells all NameServers the topics, one-way."""
+
+    config: BrokerConfig
+    store: MessageStore
+    remoting: Remoting
+    topics: TopicTable
+    groups: GroupTable
+    delays: DelayedDelivery
+    files: Files
+    announce: Callable[[Environment], None]
+    offsets: ConsumerOffsets = field(default_factory=ConsumerOffsets)
+    clients: ClientTable = field(default_factory=ClientTable)
+    locks: QueueLocks = field(default_factory=QueueLocks)
+    counters: Counters = field(default_factory=Counters)
+
+    def topics_changed(self, env: Environment) -> None:
+        """Save topics.json and announce the table, one-way (RocketMQ: registerBrokerAll(false, true, true))."""
+        self.files.topics.save(env, self.topics.file_text())
+        self.announce(env)
+
+    def internal_topic(self, env: Environment, name: str, queues: int) -> TopicConfig:
+        """The retry or dead-letter topic *name*, made if it is not there."""
+        topic = self.topics.topics.get(name)
+        if topic is None:
+            topic = self.topics.create_internal(name, queues, env.wall())
+            self.topics_changed(env)
+        return topic
+
+    def group(self, env: Environment, name: str) -> SubscriptionGroupConfig | None:
+        """The consumer group *name*, made and saved if it may be; ``None`` where it may not."""
+        group = self.groups.find(name, env.wall())
+        if self.groups.changed:
+            self.save_groups(env)
+        return group
+
+    def save_groups(self, env: Environment) -> None:
+        """Write subscriptionGroup.json."""
+        self.groups.changed = False
+        self.files.groups.save(env, self.groups.file_text())
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Obey a changed configuration from now on (UPDATE_BROKER_CONFIG)."""
+        self.config = self.topics.config = self.groups.config = config
