@@ -1,0 +1,55 @@
+"""The reference implementation as a target: role objects for the simulator, ``python -m reference_impl`` for processes.
+
+Question: how does a node's specification become a running node of our own broker? In the simulator as an object; as a
+process by a configuration file of RocketMQ's property names and this command:
+
+    python -m reference_impl namesrv|broker -c FILE --home DATA --notes NOTES [--defect NAME …]
+
+``--home`` is the folder that the role's files are relative to, ``--notes`` takes the JSON lines of ``env.note``.
+
+Limits. Defects of the other kind of node are left out: a scenario names them once for the whole cluster.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import reference_impl
+from harness.backends.backend import NodeSpec
+from reference_impl.defects import DEFECTS
+from reference_impl.environment import Role
+
+
+class ReferenceTarget:
+    """``harness.backends.backend.Target`` of our own broker."""
+
+    name = "reference"
+
+    def prepare(self) -> None:
+        """Nothing is fetched."""
+
+    def role(self, spec: NodeSpec) -> Role:
+        """A fresh role; one object a life of the node."""
+        if spec.kind == "namesrv":
+            from reference_impl.namesrv import NameServer, NamesrvConfig
+
+            return NameServer(NamesrvConfig.from_properties(spec.properties), own_defects(spec))
+        from reference_impl.broker import Broker, BrokerConfig
+
+        return Broker(BrokerConfig.from_properties(spec.properties), own_defects(spec))
+
+    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        config = folder / "config" / f"{spec.kind}.conf"
+        config.write_text("".join(f"{name}={value}\n" for name, value in spec.properties.items()))
+        argv = [sys.executable, "-m", "reference_impl", spec.kind, "-c", str(config)]
+        argv += ["--home", str(folder / "data"), "--notes", str(folder / "log" / "notes.jsonl")]
+        argv += [word for name in own_defects(spec) for word in ("--defect", name)]
+        # The node's working folder is its own; the package is found where the harness found it.
+        return argv, {"PYTHONPATH": str(Path(reference_impl.__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
+
+
+def own_defects(spec: NodeSpec) -> tuple[str, ...]:
+    """The defects that this kind of node can have, in the order given."""
+    return tuple(name for name in spec.defects if DEFECTS[name].node == spec.kind)
