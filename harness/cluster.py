@@ -76,7 +76,8 @@ def _spec(
     scenario: Scenario, node: Node, host: Callable[[str], str], namesrvs: tuple[str, ...], defects: tuple[str, ...]
 ) -> NodeSpec:
     if node.kind == "namesrv":
-        properties = {"listenPort": str(NAMESRV_PORT)} | dict(scenario.properties.get("namesrv", {}))
+        properties = {"bindAddress": host(node.name), "listenPort": str(NAMESRV_PORT)}
+        properties |= dict(scenario.properties.get("namesrv", {}))
         return NodeSpec(node.name, "namesrv", properties, defects)
     properties = _broker_properties(scenario, node, host(node.name), namesrvs)
     return NodeSpec(node.name, "broker", properties | dict(scenario.properties.get("broker", {})), defects)
