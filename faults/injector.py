@@ -63,6 +63,9 @@ _LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = ("paused", "cut")
 leftover of ours: its heal probe is on record, and converging will fail on it."""
 
 
+KEPT: Final = {"reason": "another fault keeps it so"}
+
+
 class Perform(Protocol):
     """Carry out a blocking act while the world goes on (``Backend.perform``)."""
 
@@ -256,26 +259,40 @@ class Injector:
             heapq.heappush(self._agenda, _Due(self._now() + hold_ns, "heal", index))
 
     def _heal(self, index: int) -> None:
-        """Undo, tell, ask. The fault stays active (and its entry in the journal) if the undo fails."""
+        """Undo, tell, ask. The fault stays active, and its entry in the journal, until it is seen to be gone."""
         active = self._active[index]
         fault, mine = active.fault, active.strike.only(self._released(index))
         self._undo(active, mine)
-        del self._active[index]
-        self._kept(active)
         self._tell(fault, active.strike, "heal", UNTOLD, {})
-        answers = self._perform(lambda: fault.verb.heal_probe(self._levers, mine, active.facts))
+        answers = self._heal_probe(index, mine)
         self._tell_probes(fault, "heal_probe", answers)
         if fault.verb.condition in _LASTS_IF_NOT_GONE and any(answer.answer == NO for answer in answers):
             raise UndoFailed(f"{active} is still in force after it was undone", f"type: {HEAL_COMMAND}")
+        del self._active[index]
+        self._kept(active)
+
+    def _heal_probe(self, index: int, released: Strike) -> list[Probed]:
+        """What another fault still keeps dead, paused or cut cannot tell whether this one is gone."""
+        active = self._active[index]
+        answers = self._perform(lambda: active.fault.verb.heal_probe(self._levers, released, active.facts))
+        kept = [node for node in active.strike.left if node not in released.left]
+        if active.fault.verb.condition == "cut" and self._others(index):
+            answers = [Probed(a.node, UNTOLD, {**a.detail, **KEPT}) if a.answer == NO else a for a in answers]
+        return [*answers, *(Probed(node, UNTOLD, KEPT) for node in kept)]
+
+    def _others(self, index: int) -> list[_Active]:
+        """Other active faults that keep somebody in the same condition."""
+        condition = self._active[index].fault.verb.condition
+        return [
+            other for key, other in self._active.items() if key != index and other.fault.verb.condition == condition
+        ]
 
     def _released(self, index: int) -> tuple[str, ...]:
-        """Nodes of a fault that no other active fault keeps in the same condition."""
+        """Nodes of a fault that no other active fault keeps in the same condition; cuts are undone by their name."""
         active = self._active[index]
-        condition = active.fault.verb.condition
-        if condition == "cut":
+        if active.fault.verb.condition == "cut":
             return active.strike.left
-        rest = [other for key, other in self._active.items() if key != index]
-        kept = [node for other in rest if other.fault.verb.condition == condition for node in other.strike.left]
+        kept = [node for other in self._others(index) for node in other.strike.left]
         return tuple(node for node in active.strike.left if node not in kept)
 
     def _undo(self, active: _Active, strike: Strike) -> None:

@@ -1,0 +1,162 @@
+"""A cluster of states in memory, with levers that can be made to refuse, fail, or do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+import pytest
+
+from faults.injector import Injector
+from faults.journal import HealJournal
+from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.plan import Fault, bind_fault
+from faults.units import UNITS
+
+T = TypeVar("T")
+SECOND = UNITS["s"]
+CLUSTER = ("namesrv-1", "namesrv-2", "broker-a-0", "broker-a-1", "broker-b-0", "broker-b-1", "client-1", "client-2")
+
+
+class World:
+    """Levers over a table of states. ``broken`` maps a lever to what happens instead of the act."""
+
+    def __init__(self, nodes: Sequence[str] = CLUSTER) -> None:
+        self.states: dict[str, NodeState] = dict.fromkeys(nodes, "running")
+        self.cuts: dict[str, Cut] = {}
+        self.lost: dict[str, int] = {}
+        self.unwritten = 4096
+        self.broken: dict[str, BaseException | None] = {}
+        self.steps: list[HealStep] = []
+        self.calls: list[tuple[str, str]] = []
+        self.events: list[tuple[str, str, str, int, dict[str, Any]]] = []
+        self.clock_ns = 0
+        self.on_call: Callable[[str], None] = lambda lever: None
+
+    def _works(self, lever: str, target: str) -> bool:
+        self.calls.append((lever, target))
+        self.on_call(lever)
+        if lever not in self.broken:
+            return True
+        if (error := self.broken[lever]) is not None:
+            raise error
+        return False
+
+    def nodes(self) -> Sequence[str]:
+        return tuple(self.states)
+
+    def state(self, node: str) -> NodeState:
+        return self.states[node]
+
+    def _to(self, lever: str, node: str, state: NodeState) -> None:
+        if self._works(lever, node):
+            self.states[node] = state
+
+    def kill(self, node: str) -> None:
+        self._to("kill", node, "dead")
+
+    def stop(self, node: str, timeout_ns: int) -> None:
+        self._to("stop", node, "dead")
+
+    def start(self, node: str) -> None:
+        self._to("start", node, "running")
+
+    def pause(self, node: str) -> None:
+        self._to("pause", node, "paused")
+
+    def resume(self, node: str) -> None:
+        self._to("resume", node, "running")
+
+    def cut_power(self, node: str) -> None:
+        self._to("cut_power", node, "dead")
+        self.lost[node] = self.unwritten
+
+    def power_cut_lost(self, node: str) -> int:
+        return self.lost.get(node, 0)
+
+    def cut(self, cut: Cut) -> None:
+        if self._works("cut", cut.name):
+            self.cuts[cut.name] = cut
+
+    def uncut(self, name: str) -> None:
+        if self._works("uncut", name):
+            self.cuts.pop(name, None)
+
+    def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
+        self.calls.append(("reaches", f"{source} {target}"))
+        return self.states[target] != "dead" and not any(
+            cut.port_class in ("any", port_class)
+            and ((source in cut.left and target in cut.right) or (source in cut.right and target in cut.left))
+            for cut in self.cuts.values()
+        )
+
+    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+        return [HealStep(f"undo_{verb}", {"of": node_or_cut})] if self.steps else []
+
+    def emit(self, fault: str, step: str, node: str, effective: int, detail: dict[str, Any]) -> None:
+        self.events.append((fault, step, node, effective, detail))
+
+    def told(self, *columns: int) -> list[tuple[Any, ...]]:
+        """Columns of the events: 0 fault, 1 step, 2 node, 3 effective."""
+        return [tuple(event[column] for column in columns) for event in self.events]
+
+    def detail(self, fault: str, step: str) -> dict[str, Any]:
+        return next(event[4] for event in self.events if event[:2] == (fault, step))
+
+    def perform(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def injector(self, *faults: Fault, seed: int = 1, journal: HealJournal | None = None) -> Injector:
+        injector = Injector(
+            faults,
+            self,
+            rng=Random(seed),
+            emit=self.emit,
+            now=lambda: self.clock_ns,
+            perform=self.perform,
+            journal=journal,
+        )
+        injector.begin()
+        return injector
+
+    def drive(self, injector: Injector, until_ns: int = 10**18) -> None:
+        """Jump from act to act, as the life cycle of a run does."""
+        while (due_ns := injector.next_ns()) is not None and due_ns <= until_ns:
+            self.clock_ns = max(self.clock_ns, due_ns)
+            injector.act()
+
+    def is_whole(self) -> bool:
+        return set(self.states.values()) == {"running"} and not self.cuts
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def refused() -> LeverRefused:
+    return LeverRefused("no power can be cut here", "needs root")
+
+
+@pytest.fixture
+def heal_folder(tmp_path: Path) -> Path:
+    return tmp_path / "heal"
+
+
+@pytest.fixture
+def fault() -> Callable[..., Fault]:
+    """``fault("kill", "masters", at="1s", hold="2s", number=1, ports="ha")``."""
+
+    def make(do: str, on: str = "", at: str = "1s", hold: str = "", number: int = 1, **options: str) -> Fault:
+        return bind_fault(number, at=at, do=do, on=on, hold=hold, options=options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_world() -> type[World]:
+    """For properties, which need a fresh world an example."""
+    return World

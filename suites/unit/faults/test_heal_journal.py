@@ -1,0 +1,145 @@
+"""The heal journal survives its writer, and heals the dead without touching the living."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults.errors import FaultTrouble, UndoFailed
+from faults.journal import HealJournal, heal, open_journals, process_started, state_folder
+from faults.levers import HealStep
+
+OWNER = """
+import sys
+from pathlib import Path
+from faults.journal import HealJournal
+from faults.levers import HealStep
+
+journal = HealJournal.open("run-1", Path(sys.argv[1]))
+journal.promise("pause broker-a-0", [HealStep("continue_process", {"pid": 7, "start_ticks": 9})])
+gone = journal.promise("isolate broker-b-0", [HealStep("delete_nft_table", {"namespace": "n", "table": "t"})])
+journal.promise("namespace of broker-a-0", [HealStep("unmount", {}), HealStep("delete_namespace", {})])
+journal.undone(gone)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def owner(heal_folder: Path):
+    """A run of its own process, in the middle of its faults."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(heal_folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def kill_and_wait(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+
+
+def test_after_kill_minus_nine_the_undo_is_done_newest_first_in_order(owner, heal_folder: Path) -> None:
+    kill_and_wait(owner)
+    (leftover,) = open_journals(heal_folder)
+    assert (leftover.run, leftover.pid, leftover.is_owned) == ("run-1", owner.pid, False)
+    done: list[str] = []
+    assert heal(leftover, lambda step: done.append(step.action)) == ["namespace of broker-a-0", "pause broker-a-0"]
+    assert done == ["unmount", "delete_namespace", "continue_process"]
+    assert open_journals(heal_folder) == []
+
+
+def test_a_living_run_is_left_alone(owner, heal_folder: Path) -> None:
+    (leftover,) = open_journals(heal_folder)
+    assert leftover.is_owned
+    assert len(leftover.outstanding) == 2
+    with pytest.raises(FaultTrouble, match=f"the run run-1 is alive \\(pid {owner.pid}\\)"):
+        heal(leftover, pytest.fail)
+
+
+def test_an_undo_that_fails_keeps_the_journal_and_does_not_stop_the_others(owner, heal_folder: Path) -> None:
+    kill_and_wait(owner)
+
+    def undo(step: HealStep) -> None:
+        if step.action == "unmount":
+            raise OSError("target is busy")
+
+    with pytest.raises(UndoFailed, match="namespace of broker-a-0: target is busy") as caught:
+        heal(open_journals(heal_folder)[0], undo)
+    assert "mqchaos heal" in caught.value.hint
+    (leftover,) = open_journals(heal_folder)
+    assert [promise.what for promise in leftover.outstanding] == ["namespace of broker-a-0"]
+    assert heal(leftover, lambda step: None) == ["namespace of broker-a-0"]
+
+
+def test_a_torn_last_line_is_a_promise_whose_act_never_began(owner, heal_folder: Path) -> None:
+    kill_and_wait(owner)
+    path = heal_folder / "run-1.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"t": "promise", "entry": 4, "wh')
+    assert len(open_journals(heal_folder)[0].outstanding) == 2
+
+
+def test_every_prefix_of_a_journal_can_be_read(owner, heal_folder: Path) -> None:
+    kill_and_wait(owner)
+    path = heal_folder / "run-1.jsonl"
+    whole = path.read_bytes()
+    counts = []
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        counts.append(len(open_journals(heal_folder)[0].outstanding))
+    assert set(counts) == {0, 1, 2, 3}
+    assert counts[-1] == 2
+
+
+def test_rubbish_in_the_middle_is_told_with_its_line(heal_folder: Path) -> None:
+    heal_folder.mkdir()
+    (heal_folder / "run-9.jsonl").write_bytes(b'{"t": "head", "run": "run-9", "pid": 1, "started": 1}\nrubbish\n{}\n')
+    with pytest.raises(FaultTrouble, match=r"run-9.jsonl:2: not a line"):
+        open_journals(heal_folder)
+
+
+def test_a_run_that_kept_its_promises_leaves_nothing(heal_folder: Path) -> None:
+    journal = HealJournal.open("run-2", heal_folder)
+    journal.undone(journal.promise("pause", [HealStep("continue_process", {"pid": 1})]))
+    journal.close()
+    journal.close()
+    assert list(heal_folder.iterdir()) == []
+
+
+def test_a_run_that_did_not_leaves_its_journal(heal_folder: Path) -> None:
+    journal = HealJournal.open("run-2", heal_folder)
+    journal.promise("pause", [HealStep("continue_process", {"pid": 1})])
+    journal.close()
+    (leftover,) = open_journals(heal_folder)
+    assert [promise.steps for promise in leftover.outstanding] == [(HealStep("continue_process", {"pid": 1}),)]
+
+
+def test_a_run_has_one_journal(heal_folder: Path) -> None:
+    HealJournal.open("run-2", heal_folder)
+    with pytest.raises(FileExistsError):
+        HealJournal.open("run-2", heal_folder)
+
+
+def test_the_head_names_its_owner(heal_folder: Path) -> None:
+    journal = HealJournal.open("run-2", heal_folder)
+    head = json.loads(journal.path.read_text().splitlines()[0])
+    assert head == {"t": "head", "run": "run-2", "pid": os.getpid(), "started": process_started(os.getpid())}
+    assert process_started(2**22 + 1) == -1
+
+
+def test_the_folder_is_the_users_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert state_folder() == tmp_path / "mqchaos" / "heal"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert state_folder() == tmp_path / ".local" / "state" / "mqchaos" / "heal"
