@@ -6,11 +6,11 @@ Model. :class:`RunFacts` is a value made from ``run.json`` and the history's ``e
 injector recorded, not by what the plan wanted: its nodes as resolved, the instants of injection and heal, and whether
 its probe saw it bite (1 yes, 0 no, −1 not known).
 
-Event rows of a fault: kind ``fault``, ``fault`` = its id, ``step`` = resolve | journal | inject | probe | heal |
-heal_probe | refused, ``node`` = one node (or empty), ``detail`` = JSON that may hold ``do``, ``nodes``, ``left``,
-``right``, ``lost``. A restart shows as an event of kind ``node``, step ``started``.
+Event rows of a fault: kind ``fault``, ``fault`` = its id, ``step`` = resolve (before the act; detail: do, left, right,
+with) | inject (after the act) | refused | probe | heal | heal_probe, ``node`` = a node of the left side. So the act lies
+between *begin* (resolve) and *inject*. ``inject`` with effective 0 says that nothing, or not all of it, was done.
 
-Limits. A fault that was never injected (refused, or the run ended before) is no fault of the run.
+Limits. Times are those of the recorder: an act is somewhere inside its two events.
 """
 
 from __future__ import annotations
@@ -29,25 +29,43 @@ NEVER_NS = 2**62
 
 @dataclass(frozen=True)
 class FaultFact:
-    """One fault as it happened. ``nodes`` are hit nodes; for a partition both sides are in ``left`` and ``right``."""
+    """One fault as it happened: *kind* hit the nodes of ``left``; for a cut, ``right`` is the other side.
+
+    The act lies between ``begin_ns`` and ``inject_ns``; ``inject_event`` is the number of the event after it. An
+    operation invoked later was never served by what the fault ended. ``effective``: 1 it bit, 0 it did not, −1 nobody
+    can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut.
+    """
 
     fault: str
     kind: str
-    nodes: tuple[str, ...]
-    inject_ns: int
+    left: tuple[str, ...]
+    right: tuple[str, ...] = ()
+    begin_ns: int = 0
+    inject_ns: int = 0
+    inject_event: int = 0
     heal_ns: int = NEVER_NS
     effective: int = -1
-    left: tuple[str, ...] = ()
-    right: tuple[str, ...] = ()
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    is_gone: int = -1
+    ports: str = "any"
+    reason: str = ""
 
     def hits(self, broker: str) -> bool:
-        """Whether a node of broker name *broker* is among the hit nodes."""
-        return any(broker_name(node) == broker for node in self.nodes)
+        """Whether *broker* itself is hit: its node ended, paused or lost, or cut off from clients."""
+        if not self.right:
+            return any(broker_name(node) == broker for node in self.left)
+        if self.ports not in ("any", "broker"):
+            return False
+        return _apart(self.left, self.right, broker) or _apart(self.right, self.left, broker)
 
     def words(self) -> str:
-        """``cut_power of broker-a-0 at 6.000 s``."""
-        return f"{self.kind} of {', '.join(self.nodes) or 'nobody'} at {seconds(self.inject_ns)}"
+        """``cut_power of broker-a-0 (f1) at 6.000 s``."""
+        across = f" | {', '.join(self.right)}" if self.right else ""
+        return f"{self.kind} of {', '.join(self.left) or 'nobody'}{across} ({self.fault}) at {seconds(self.inject_ns)}"
+
+
+def _apart(side: tuple[str, ...], other: tuple[str, ...], broker: str) -> bool:
+    """Whether *broker* is on one side and a client on the other."""
+    return any(broker_name(node) == broker for node in side) and any(node.startswith("client-") for node in other)
 
 
 @dataclass(frozen=True)
@@ -142,37 +160,39 @@ def faults_of(events: Events) -> tuple[FaultFact, ...]:
 
 
 def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
+    steps: dict[str, list[int]] = {}
     detail: dict[str, Any] = {}
-    nodes: list[str] = []
-    steps: dict[str, int] = {}
-    effective = -1
     for row in rows:
-        step = events.step[row]
+        steps.setdefault(events.step[row], []).append(row)
         detail.update(_json(events.detail[row]))
-        steps.setdefault(step, int(events.ns[row]))
-        if events.node[row] and events.node[row] not in nodes:
-            nodes.append(events.node[row])
-        if step == "probe":
-            effective = _worst(effective, int(events.effective[row]))
-    if "inject" not in steps:
+    acts = steps.get("inject", steps.get("refused", []))
+    if not acts:
         return None
-    named = [str(node) for node in detail.get("nodes", ())]
+    begin = steps.get("resolve", acts)[0]
     return FaultFact(
         fault=fault,
-        kind=str(detail.get("do", detail.get("verb", fault))),
-        nodes=tuple(named or nodes),
-        inject_ns=steps["inject"],
-        heal_ns=steps.get("heal", NEVER_NS),
-        effective=effective,
-        left=tuple(detail.get("left", ())),
+        kind=str(detail.get("do", fault)),
+        left=tuple(detail.get("left", ())) or _nodes(events, acts),
         right=tuple(detail.get("right", ())),
-        detail=detail,
+        begin_ns=int(events.ns[begin]),
+        inject_ns=int(events.ns[acts[-1]]),
+        inject_event=int(events.event[acts[-1]]),
+        heal_ns=int(events.ns[steps["heal"][0]]) if "heal" in steps else NEVER_NS,
+        effective=0 if 0 in events.effective[acts] else _answer(events, steps.get("probe", [])),
+        is_gone=_answer(events, steps.get("heal_probe", [])),
+        ports=str(detail.get("with", {}).get("ports", "any")),
+        reason=str(detail.get("reason", detail.get("error", ""))),
     )
 
 
-def _worst(seen: int, now: int) -> int:
-    """Several probes: one that saw no effect outweighs all, one that saw some outweighs none."""
-    return now if seen == -1 else min(seen, now) if now >= 0 else seen
+def _nodes(events: Events, rows: list[int]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(events.node[row] for row in rows if events.node[row]))
+
+
+def _answer(events: Events, rows: list[int]) -> int:
+    """Several probes: one *no* outweighs all, then one *cannot be told*; no probe at all cannot be told."""
+    answers = events.effective[rows].tolist()
+    return 0 if 0 in answers else 1 if answers and -1 not in answers else -1
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -1,0 +1,267 @@
+"""Loss by mechanism: which lost messages does a power cut with asynchronous flush explain, and which does nothing?
+
+Question: an acknowledged message is not there any more. Is that what the mode allows?
+
+Model. Asynchronous flush keeps the tail of the commit log in the page cache. Every ``flushIntervalCommitLog`` a thread
+flushes if at least ``flushCommitLogLeastPages`` pages are dirty, and everything if ``flushCommitLogThoroughInterval`` has
+passed since it last did (RocketMQ: FlushRealTimeService). So a power cut may take, of the hit broker's messages stored since
+the cut before:
+
+  suffix    nothing that lies before a survivor in that broker's log (by physical position; without positions by the
+            offsets of each queue)
+  pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost byte on
+  age       nothing acknowledged longer ago than thorough interval + interval + slack
+
+Time during which the node was paused does not count: its flush thread did not run either. Everything else is a failure:
+loss without an effective power cut, loss with synchronous flush, loss of a narrower promise (``expect: {lost: none}``).
+
+Limits. The slack (contract, by backend) covers late timers and the duration of the force itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns import Bools, Ints
+from checkers.facts import FaultFact, RunFacts
+from checkers.history import History, seconds
+from checkers.ledger import WEAK, Ledger, ack_ns
+from checkers.verdict import Anomaly
+
+PAGE_BYTES = 4096
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class FlushRule:
+    """How long a byte may stay unflushed in ASYNC_FLUSH; nanoseconds and pages."""
+
+    interval_ns: int
+    thorough_ns: int
+    least_pages: int
+    slack_ns: int
+
+    @staticmethod
+    def of(facts: RunFacts, broker: str) -> FlushRule:
+        """From the node's own properties, with RocketMQ's defaults."""
+        properties = facts.properties(broker)
+        return FlushRule(
+            interval_ns=int(properties.get("flushIntervalCommitLog", "500")) * 1_000_000,
+            thorough_ns=int(properties.get("flushCommitLogThoroughInterval", "10000")) * 1_000_000,
+            least_pages=int(properties.get("flushCommitLogLeastPages", "4")),
+            slack_ns=facts.slack_ns(),
+        )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One power cut of one broker, and the messages it may have taken: those sent since the cut before."""
+
+    fault: FaultFact
+    lost: Ints
+    stored: Ints
+    """All messages that the broker had answered for by then, the lost ones included."""
+
+
+def judge_loss(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> list[Anomaly]:
+    """An anomaly for each group of *lost* (message numbers), allowed where the mechanism explains it."""
+    anomalies: list[Anomaly] = []
+    brokers = _brokers(history, ledger, lost)
+    for broker in sorted(set(brokers)):
+        mine = lost[np.array([name == broker for name in brokers], dtype=np.bool_)]
+        anomalies += _judge_broker(history, facts, ledger, broker, mine)
+    return anomalies
+
+
+def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
+    return [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
+
+
+def power_cuts(facts: RunFacts, broker: str) -> list[FaultFact]:
+    """Power cuts that hit a node of *broker* and were not seen to have done nothing, in order."""
+    cuts = [fault for fault in facts.faults if fault.kind == "cut_power" and fault.effective != 0]
+    return [fault for fault in cuts if fault.hits(broker)]
+
+
+def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
+    anomalies: list[Anomaly] = []
+    cuts = power_cuts(facts, broker)
+    cut_of = _ending_cut(history, ledger, cuts, lost)
+    if (cut_of == len(cuts)).any():
+        anomalies.append(_without_cut(history, facts, ledger, broker, lost[cut_of == len(cuts)]))
+    everyone = _stored_by(history, ledger, broker)
+    epoch = _epoch(history, ledger, cuts, everyone)
+    for number, fault in enumerate(cuts):
+        if (cut_of == number).any():
+            cut = _Cut(fault, lost[cut_of == number], everyone[epoch <= number])
+            anomalies += _judge_cut(history, facts, ledger, broker, cut)
+    return anomalies
+
+
+def _stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
+    """Messages that *broker* answered for, promised or not."""
+    queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+    return np.flatnonzero((ledger.outcome <= WEAK) & np.isin(ledger.queue, queues))
+
+
+def _epoch(history: History, ledger: Ledger, cuts: list[FaultFact], messages: Ints) -> Ints:
+    """How many cuts were over when each message was sent."""
+    invoked = history.ops.invoke_event[ledger.row[messages]]
+    return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), invoked, side="right")
+
+
+def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: Ints) -> Ints:
+    """The cut that may have taken each message: the first after it was last known to be there (sent, or read)."""
+    last_seen = history.ops.invoke_event[ledger.row[lost]].copy()
+    if not cuts or not ledger.seen[lost].any():
+        return _first_after(cuts, last_seen)
+    rows = np.flatnonzero(np.isin(history.reads.message, lost))
+    place = np.searchsorted(lost, history.reads.message[rows])
+    np.maximum.at(last_seen, place, history.ops.invoke_event[history.ops.rows(history.reads.op[rows])])
+    return _first_after(cuts, last_seen)
+
+
+def _first_after(cuts: list[FaultFact], event: Ints) -> Ints:
+    return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), event, side="left")
+
+
+def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
+    """No power cut of this broker came after these messages were acknowledged."""
+    first = int(lost[ack_ns(history, ledger, lost).argmin()])
+    op = int(history.ops.op[ledger.row[first]])
+    nearest = facts.nearest_fault(int(history.ops.complete_ns[ledger.row[first]]))
+    what = f"the nearest fault, {nearest.words()}, takes nothing away" if nearest else "no fault was injected"
+    sentence = (
+        f"{_many(lost)} of {broker} gone, first {history.op_text(op)}, although no power cut of it followed; {what}."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, nearest, allowed=False)
+
+
+def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[Anomaly]:
+    refusal = _refusal(facts, cut.fault)
+    if refusal:
+        first = int(cut.lost[ledger.position[cut.lost].argmin()])
+        op = history.op_text(int(history.ops.op[ledger.row[first]]))
+        sentence = f"{_many(cut.lost)} of {broker} gone after {cut.fault.words()}, first {op}. {refusal}"
+        return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=False)]
+    survivors = cut.stored[ledger.drained[cut.stored]]
+    in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
+    tail = cut.lost[~in_middle]
+    anomalies = []
+    if in_middle.any():
+        anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
+    if len(tail):
+        anomalies.append(_judge_tail(history, facts, ledger, broker, cut, tail))
+    return anomalies
+
+
+def _refusal(facts: RunFacts, fault: FaultFact) -> str:
+    """Why a loss by *fault* is no excuse at all; empty if it may be one."""
+    contract = facts.contract()
+    promise = contract.promise(fault.kind, facts.flush) if contract else None
+    if promise is None:
+        return f"The contract of {facts.mode} allows no loss by {fault.kind} with {facts.flush} flush."
+    if promise.loss == "none":
+        return f"{facts.mode} with {facts.flush} flush promises: {promise.words}"
+    if facts.expect.get("lost") == "none":
+        return "The scenario expects that nothing is lost."
+    return ""
+
+
+def _before_a_survivor(history: History, ledger: Ledger, lost: Ints, survivors: Ints) -> Bools:
+    """Which lost messages lie before a survivor in the log of their node."""
+    known = ledger.position[lost] >= 0
+    last = int(ledger.position[survivors].max(initial=-1))
+    middle = known & (ledger.position[lost] < last)
+    for index in np.flatnonzero(~known).tolist():
+        row = int(ledger.row[lost[index]])
+        same = survivors[ledger.queue[survivors] == ledger.queue[lost[index]]]
+        middle[index] = bool((history.ops.offset[ledger.row[same]] > history.ops.offset[row]).any())
+    return middle
+
+
+def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints) -> Anomaly:
+    first = int(lost[ledger.position[lost].argmin()])
+    last = int(survivors[ledger.position[survivors].argmax()])
+    ops = history.ops.op[ledger.row[np.array([first, last])]].tolist()
+    sentence = (
+        f"{_many(lost)} of {broker} gone after {cut.fault.words()}, but not the end of its log: "
+        f"{history.op_text(ops[0])} at position {int(ledger.position[first])} is lost, while "
+        f"{history.op_text(ops[1])} at position {int(ledger.position[last])} survived. A power cut takes a suffix."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
+
+
+def _judge_tail(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
+    rule = FlushRule.of(facts, broker)
+    paused_ns = _paused_ns(facts, broker, cut.fault.inject_ns)
+    acked = ack_ns(history, ledger, tail)
+    age_ns = cut.fault.inject_ns - int(acked.min())
+    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + paused_ns
+    first = int(ledger.position[tail].min())
+    last = int(ledger.position[tail].max())
+    ripe_ns = cut.fault.inject_ns - rule.interval_ns - rule.slack_ns - paused_ns
+    dirty = _written_by(history, ledger, cut.stored, ripe_ns) - first
+    opening = (
+        f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
+        f"the oldest acknowledged {seconds(age_ns)} before"
+    )
+    if first >= 0 and dirty >= (rule.least_pages + 1) * PAGE_BYTES:
+        sentence = (
+            f"{opening}. But {dirty} bytes from there on were written {seconds(cut.fault.inject_ns - ripe_ns)} before "
+            f"the cut, more than {rule.least_pages} pages: the flush every {seconds(rule.interval_ns)} must have "
+            f"reached them."
+        )
+        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
+    if age_ns > bound_ns:
+        sentence = f"{opening}. But by the node's own settings nothing stays unflushed for {seconds(bound_ns)}."
+        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
+    sentence = f"{opening}. Asynchronous flush allows that (nothing older than {seconds(bound_ns)})."
+    return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True, age_ns=age_ns, bound_ns=bound_ns)
+
+
+def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
+    """The greatest position that was acknowledged at or before *ns*."""
+    early = stored[ack_ns(history, ledger, stored) <= ns]
+    return int(ledger.position[early].max(initial=-1))
+
+
+def _paused_ns(facts: RunFacts, broker: str, until_ns: int) -> int:
+    """How long nodes of *broker* stood still before *until_ns*."""
+    pauses = [fault for fault in facts.faults if fault.kind == "pause" and fault.hits(broker)]
+    return sum(max(0, min(fault.heal_ns, until_ns) - fault.begin_ns) for fault in pauses if fault.begin_ns < until_ns)
+
+
+def _many(messages: Ints) -> str:
+    return "1 acknowledged message" if len(messages) == 1 else f"{len(messages)} acknowledged messages"
+
+
+def _anomaly(
+    history: History,
+    ledger: Ledger,
+    broker: str,
+    lost: Ints,
+    sentence: str,
+    fault: FaultFact | None,
+    *,
+    allowed: bool,
+    kind: str = "lost",
+    age_ns: int = -1,
+    bound_ns: int = -1,
+) -> Anomaly:
+    by_position = lost[np.argsort(ledger.position[lost], kind="stable")]
+    rows = ledger.row[by_position[:_NAMED]]
+    details = {
+        "broker": broker,
+        "count": len(lost),
+        "fault": fault.fault if fault else "",
+        "messages": by_position[:_NAMED].tolist(),
+        "first_position": int(ledger.position[by_position[0]]),
+        "last_position": int(ledger.position[by_position[-1]]),
+        "oldest_age_ns": age_ns,
+        "bound_ns": bound_ns,
+        "seen_before": int(ledger.seen[lost].sum()),
+    }
+    return Anomaly(kind, sentence, tuple(history.ops.op[rows].tolist()), details, allowed)
