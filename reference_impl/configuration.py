@@ -2,7 +2,7 @@
 
 Question: what does the file say, and where does it say so? Reading follows java.util.Properties, which RocketMQ uses:
 ``#`` and ``!`` begin a comment, ``=``, ``:`` or blanks end a name, a backslash at the end continues a line, ``\\uXXXX``
-and friends are escapes, the last line of a name counts.
+and friends are escapes, the last line of a name counts. Blanks behind a value are dropped, which Java keeps.
 
 :func:`bind` fills a struct by RocketMQ's names (``listenPort`` for ``listen_port``). A bad value is one
 :class:`ConfigurationError` with property, value and what was expected; :meth:`Properties.locate` adds file and line,

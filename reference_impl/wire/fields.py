@@ -48,13 +48,14 @@ def integer(command: Command, name: str) -> int:
     return value
 
 
-def integer_or_none(command: Command, name: str) -> int | None:
-    """A number that may be absent; one that Java cannot read counts as absent."""
+def integer_or_none(command: Command, name: str, *, bits: int = 64) -> int | None:
+    """A number that may be absent; one that Java cannot read as a signed number of *bits* counts as absent."""
     value = command.fields.get(name)
     if value is None or not value.isascii():
         return None
     digits = value[1:] if value[:1] in ("-", "+") else value
-    return int(value) if digits.isdigit() and len(digits) < 20 else None
+    number = int(value) if digits.isdigit() and len(digits) < 20 else None
+    return number if number is not None and -1 << bits - 1 <= number < 1 << bits - 1 else None
 
 
 def boolean(command: Command, name: str, default: bool = False) -> bool:

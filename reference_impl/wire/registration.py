@@ -7,7 +7,7 @@ Question: which topics does a broker announce? Plain it is one JSON object. Comp
 
 Limits. ``order`` and ``topicSysFlag`` are lost in the compressed form (RocketMQ: RegisterBrokerBody). 4.9 needs
 exactly five items a topic and refuses the whole body for six; 5.x takes the sixth (attributes). The mapping section is
-not read. :class:`RemoteWireError` for anything else, and for more than 64 MiB inflated.
+skipped. :class:`RemoteWireError` for anything else, and for more than 64 MiB inflated.
 """
 
 from __future__ import annotations
@@ -47,18 +47,23 @@ def write_registration(topics: TopicConfigTable, filter_servers: Sequence[str] =
     return zlib.compress(b"".join(parts) + _counted(write_json(list(filter_servers))), 9)
 
 
-def read_registration(data: bytes, *, compressed: bool, attributes: bool = False) -> RegisterBrokerBody:
-    """The body; *attributes* takes a sixth item a topic, as 5.x does. An empty body announces nothing."""
+def read_registration(
+    data: bytes, *, compressed: bool, attributes: bool = False, mapping: bool = False
+) -> RegisterBrokerBody:
+    """The body. 5.x takes a sixth item a topic (*attributes*), and from a 5.x broker needs the *mapping* section in a
+    compressed body; 4.9 does neither. An empty body announces nothing."""
     if not data:
         return RegisterBrokerBody()
-    return _read_compressed(data, attributes) if compressed else read_json(data, RegisterBrokerBody)
+    return _read_compressed(data, attributes, mapping) if compressed else read_json(data, RegisterBrokerBody)
 
 
-def _read_compressed(data: bytes, attributes: bool) -> RegisterBrokerBody:
+def _read_compressed(data: bytes, attributes: bool, mapping: bool) -> RegisterBrokerBody:
     reader = _Reader(_inflate(data))
     version = read_json(reader.chunk(), DataVersion)
     topics = [_topic(reader.chunk(), attributes) for _ in range(reader.number())]
     filter_servers = read_json(reader.chunk(), list[str])
+    for _ in range(reader.number() if mapping else 0):
+        reader.chunk()
     return RegisterBrokerBody(filter_servers, TopicConfigTable(version, {topic.topic_name: topic for topic in topics}))
 
 

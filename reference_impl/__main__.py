@@ -1,0 +1,101 @@
+"""``python -m reference_impl``: a NameServer or a broker as one process.
+
+    python -m reference_impl namesrv [-c namesrv.properties] [-p 9876]
+    python -m reference_impl broker  [-c broker.conf] [-n 127.0.0.1:9876] [-p 10911]
+
+Question: how does a configuration file become a running node? Property names are RocketMQ's. Flags win over the file.
+``--home`` is the folder that the node keeps everything in, ``--notes`` takes its trace as JSON lines, ``--defect``
+plants a bug. SIGTERM or Ctrl-C ends it in order.
+
+A bad file or value is one line on standard error and exit code 64; a name that nobody knows is reported and ignored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reference_impl.configuration import Properties, parse_properties, property_names
+from reference_impl.defects import DEFECTS, checked_defects
+
+if TYPE_CHECKING:
+    from reference_impl.environment import Role
+
+EXIT_USAGE = 64
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one node until it ends; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        properties = _properties(arguments)
+        role = _role(arguments, properties)
+    except (ValueError, OSError) as error:
+        print(f"{arguments.node}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    from reference_impl.runtime import run_role
+
+    lock = f"{properties.values.get('storePathRootDir', 'store')}/lock" if arguments.node == "broker" else None
+    print(f"{arguments.node} starts, home {arguments.home}", flush=True)
+    return run_role(role, arguments.home, notes=arguments.notes, lock=lock)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m reference_impl", description="A RocketMQ NameServer or broker.")
+    nodes = parser.add_subparsers(dest="node", required=True, metavar="NODE")
+    for node, port in (("namesrv", 9876), ("broker", 10911)):
+        one = nodes.add_parser(node, help=f"run a {node}")
+        one.add_argument("-c", "--config", type=Path, metavar="FILE", help="properties, RocketMQ's names")
+        one.add_argument("-p", "--port", type=int, help=f"listenPort ({port})")
+        one.add_argument("--home", type=Path, default=Path(node), metavar="DIR", help=f"the node's folder (./{node})")
+        one.add_argument("--notes", type=Path, metavar="FILE", help="trace as JSON lines, - for standard output")
+        choices = [name for name, defect in DEFECTS.items() if defect.node == node]
+        one.add_argument("--defect", action="append", default=[], choices=choices, help="plant a bug")
+        if node == "broker":
+            one.add_argument("-n", "--namesrv", metavar="HOST:PORT[;…]", help="namesrvAddr")
+    return parser
+
+
+def _properties(arguments: argparse.Namespace) -> Properties:
+    """The file's properties with the flags over them."""
+    properties = Properties(source="command line")
+    if arguments.config is not None:
+        properties = parse_properties(arguments.config.read_text("utf-8"), str(arguments.config))
+    flags = {"listenPort": arguments.port, "namesrvAddr": getattr(arguments, "namesrv", None)}
+    given = {name: str(value) for name, value in flags.items() if value is not None}
+    return Properties({**properties.values, **given}, properties.lines, properties.source)
+
+
+def _role(arguments: argparse.Namespace, properties: Properties) -> Role:
+    try:
+        return _ROLES[arguments.node](properties, arguments.defect)
+    except ValueError as error:
+        raise properties.locate(error) from error
+
+
+def _name_server(properties: Properties, defects: Sequence[str]) -> Role:
+    from reference_impl.namesrv import NameServer, NamesrvConfig
+
+    _report(properties.unknown(property_names(NamesrvConfig)))
+    return NameServer(NamesrvConfig.from_properties(properties.values), checked_defects(defects, "namesrv"))
+
+
+def _broker(properties: Properties, defects: Sequence[str]) -> Role:
+    from reference_impl.broker import Broker, BrokerConfig
+
+    return Broker(BrokerConfig.from_properties(properties.values), checked_defects(defects, "broker"))
+
+
+def _report(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        print(f"warning: {sentence}", file=sys.stderr)
+
+
+_ROLES: Mapping[str, Callable[[Properties, Sequence[str]], Role]] = {"namesrv": _name_server, "broker": _broker}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

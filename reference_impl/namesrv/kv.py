@@ -1,0 +1,53 @@
+"""The NameServer's key-value configuration: namespaces of texts, kept in a file.
+
+Question: what do PUT, GET and DELETE_KV_CONFIG do, and what survives a restart? Every change rewrites the whole file
+the way RocketMQ writes any table (RocketMQ: KVConfigManager): never forced, so a power cut may take it. A namespace
+that existed once stays, be it empty.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from reference_impl.environment import Environment
+from reference_impl.store.config_file import ConfigFile
+from reference_impl.wire.dialect import write_json
+
+ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
+"""The namespace whose entries (``brokerA:4;brokerB:4`` by topic) make topics ordered."""
+
+
+class KvConfig:
+    """The tables by namespace."""
+
+    def __init__(self, path: str) -> None:
+        self._file = ConfigFile(path)
+        self._tables: dict[str, dict[str, str]] = {}
+
+    def load(self, env: Environment) -> None:
+        """Read the file, if there is one."""
+        if not env.files(self._file.path):
+            return
+        content: Any = self._file.load(env) or {}
+        self._tables = {space: dict(table) for space, table in (content.get("configTable") or {}).items()}
+
+    def put(self, env: Environment, namespace: str, key: str, value: str) -> None:
+        """Set one entry."""
+        self._tables.setdefault(namespace, {})[key] = value
+        self._save(env)
+
+    def delete(self, env: Environment, namespace: str, key: str) -> None:
+        """Remove one entry; no error if there is none."""
+        self._tables.get(namespace, {}).pop(key, None)
+        self._save(env)
+
+    def get(self, namespace: str, key: str) -> str | None:
+        """One entry."""
+        return self._tables.get(namespace, {}).get(key)
+
+    def table(self, namespace: str) -> dict[str, str] | None:
+        """A whole namespace; ``None`` if it never existed."""
+        return self._tables.get(namespace)
+
+    def _save(self, env: Environment) -> None:
+        self._file.save(env, write_json({"configTable": self._tables}).decode())

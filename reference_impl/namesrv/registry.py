@@ -1,0 +1,274 @@
+"""What a NameServer knows: brokers, their topics, and when it last heard of them.
+
+Question: what does a registration, an unregistration or a lost connection change, and what does a client then see?
+Tables in memory; no network, no clock but the wall milliseconds it is told (RocketMQ: RouteInfoManager):
+
+    topics     topic → broker name → queues and permission
+    brokers    broker name → cluster and broker id → address
+    clusters   cluster → broker names
+    live       broker address → last registration, data version, link, HA address
+
+Rules that surprise, all RocketMQ's:
+* Only a master's registration (broker id 0) brings topics, and only if it is the first of that id or its data version
+  differs from the one known of that address. Topics that are missing in it stay.
+* So an address that was dropped and first returns with a one-topic registration keeps that data version, and later
+  full registrations of the same version add nothing. 5.x refuses such a first one-topic registration.
+* While a slave is left, a dead master's queues keep their permission: producers must see for themselves that no id 0
+  is there.
+* Liveness goes by the wall clock (``System.currentTimeMillis``): a jump ahead expires everybody.
+
+Limits. Acting masters (5.x) are not formed. Filter servers are not kept. A link that registered several addresses
+takes all of them with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET
+
+from reference_impl.environment import Address, Link
+from reference_impl.wire.bodies import (
+    PERM_READ,
+    PERM_WRITE,
+    BrokerData,
+    ClusterInfo,
+    DataVersion,
+    QueueData,
+    TopicConfig,
+    TopicConfigTable,
+    TopicRouteData,
+)
+
+MASTER_ID: Final = 0
+UNIT: Final = 1
+UNIT_SUBSCRIPTION: Final = 2
+"""Bits of ``topicSysFlag``."""
+
+
+@dataclass(frozen=True)
+class BrokerKey:
+    """Who registers."""
+
+    cluster: str
+    name: str
+    broker_id: int
+    address: Address
+
+
+@dataclass
+class LiveBroker:
+    """One registered address and its last sign of life."""
+
+    updated_ms: int
+    expires_after_ms: int
+    version: DataVersion
+    link: Link
+    ha_address: str
+
+    def is_expired(self, wall_ms: int) -> bool:
+        return self.updated_ms + self.expires_after_ms < wall_ms
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What became of one. The addresses are what a slave learns of its live master; else empty."""
+
+    accepted: bool = True
+    is_new: bool = False
+    master_address: Address = ""
+    ha_address: str = ""
+
+
+class Registry:
+    """The tables. What is listed comes in the order of registration."""
+
+    def __init__(self, *, is_5x: bool = False) -> None:
+        self._is_5x = is_5x
+        self._topics: dict[str, dict[str, QueueData]] = {}
+        self._brokers: dict[str, BrokerData] = {}
+        self._clusters: dict[str, dict[str, None]] = {}
+        self._live: dict[Address, LiveBroker] = {}
+
+    # Brokers come ----------------------------------------------------------------------------------------------------
+
+    def register(self, key: BrokerKey, topics: TopicConfigTable, live: LiveBroker) -> Registration:
+        """Take a registration, or (5.x) refuse it; of a refused one only the broker's name stays."""
+        self._clusters.setdefault(key.cluster, {})[key.name] = None
+        broker = self._brokers.setdefault(key.name, BrokerData({}, key.name, key.cluster))
+        addresses = broker.broker_addrs = _without_other_ids(broker.broker_addrs, key)
+        is_first = key.broker_id not in addresses
+        if self._is_5x and self._is_outdated(addresses.get(key.broker_id), key.address, live.version):
+            self._live.pop(key.address, None)
+            return Registration()
+        if self._is_5x and is_first and len(topics.topic_config_table) == 1:
+            return Registration(accepted=False)
+        addresses[key.broker_id] = key.address
+        if key.broker_id == MASTER_ID and (is_first or self.is_changed(key.address, live.version)):
+            for topic in topics.topic_config_table.values():
+                self._announce(key.name, topic)
+        is_new = key.address not in self._live
+        self._live[key.address] = live
+        return self._answer(addresses, key.broker_id, is_new)
+
+    def _is_outdated(self, holder: Address | None, address: Address, version: DataVersion) -> bool:
+        """5.x: another address holds the id with a larger state version."""
+        live = self._live.get(holder) if holder is not None and holder != address else None
+        return live is not None and _state(live.version) > _state(version)
+
+    def _announce(self, broker: str, topic: TopicConfig) -> None:
+        queues = QueueData(broker, topic.perm, topic.read_queue_nums, topic.topic_sys_flag, topic.write_queue_nums)
+        self._topics.setdefault(topic.topic_name, {})[broker] = queues
+
+    def _answer(self, addresses: dict[int, Address], broker_id: int, is_new: bool) -> Registration:
+        master = addresses.get(MASTER_ID, "") if broker_id != MASTER_ID else ""
+        live = self._live.get(master)
+        return Registration(True, is_new, master, live.ha_address) if live else Registration(True, is_new)
+
+    def is_changed(self, address: Address, version: DataVersion) -> bool:
+        """Whether *version* is another than the one last registered from *address*."""
+        live = self._live.get(address)
+        if live is None or not live.version.same_as(version):
+            return True
+        return self._is_5x and _state(live.version) != _state(version)
+
+    def version_of(self, address: Address) -> DataVersion | None:
+        """The data version last registered from *address*."""
+        live = self._live.get(address)
+        return live.version if live else None
+
+    def touch(self, address: Address, wall_ms: int) -> None:
+        """A sign of life that is no registration."""
+        live = self._live.get(address)
+        if live is not None:
+            live.updated_ms = wall_ms
+
+    # Brokers go ------------------------------------------------------------------------------------------------------
+
+    def unregister(self, key: BrokerKey) -> bool:
+        """Forget one broker id of a name, and its address; whether that address had been alive."""
+        was_live = self._live.pop(key.address, None) is not None
+        broker = self._brokers.get(key.name)
+        if broker is not None:
+            broker.broker_addrs.pop(key.broker_id, None)
+            self._forget_if_empty(broker)
+        return was_live
+
+    def drop_link(self, link: Link) -> list[Address]:
+        """The connection is gone: forget the brokers that last registered on it."""
+        gone = [address for address, live in self._live.items() if live.link == link]
+        for address in gone:
+            self.drop(address)
+        return gone
+
+    def expired(self, wall_ms: int) -> list[tuple[Address, Link]]:
+        """Who has been silent for too long."""
+        return [(address, live.link) for address, live in self._live.items() if live.is_expired(wall_ms)]
+
+    def drop(self, address: Address) -> None:
+        """Forget one address; with the last of a broker name its queues go too."""
+        self._live.pop(address, None)
+        for broker in list(self._brokers.values()):
+            ids = [id_ for id_, held in broker.broker_addrs.items() if held == address]
+            for id_ in ids:
+                del broker.broker_addrs[id_]
+            if ids:
+                self._forget_if_empty(broker)
+
+    def _forget_if_empty(self, broker: BrokerData) -> None:
+        if broker.broker_addrs:
+            return
+        name = broker.broker_name
+        self._brokers.pop(name, None)
+        for cluster in [cluster for cluster, names in self._clusters.items() if name in names]:
+            del self._clusters[cluster][name]
+            if not self._clusters[cluster]:
+                del self._clusters[cluster]
+        for topic in list(self._topics):
+            self._withdraw(topic, name)
+
+    def _withdraw(self, topic: str, broker: str) -> None:
+        self._topics[topic].pop(broker, None)
+        if not self._topics[topic]:
+            del self._topics[topic]
+
+    # What clients see ------------------------------------------------------------------------------------------------
+
+    def route(self, topic: str) -> TopicRouteData | None:
+        """Queues and brokers of a topic; ``None`` unless both are known."""
+        queues = list(self._topics.get(topic, {}).values())
+        brokers = [self._shown(self._brokers[data.broker_name]) for data in queues if data.broker_name in self._brokers]
+        return TopicRouteData(broker_datas=brokers, queue_datas=queues) if brokers else None
+
+    def cluster_info(self) -> ClusterInfo:
+        """All brokers and clusters."""
+        brokers = {name: self._shown(broker) for name, broker in self._brokers.items()}
+        return ClusterInfo(brokers, {cluster: list(names) for cluster, names in self._clusters.items()})
+
+    def member_group(self, cluster: str, name: str) -> BrokerData:
+        """The addresses of one broker name, none if it is unknown."""
+        broker = self._brokers.get(name)
+        addresses = dict(sorted(broker.broker_addrs.items())) if broker else {}
+        return BrokerData(addresses, name, cluster)
+
+    def _shown(self, broker: BrokerData) -> BrokerData:
+        addresses = dict(sorted(broker.broker_addrs.items()))
+        return BrokerData(addresses, broker.broker_name, broker.cluster, False if self._is_5x else UNSET)
+
+    def topics(self) -> list[str]:
+        """All topics."""
+        return list(self._topics)
+
+    def topics_of_cluster(self, cluster: str) -> list[str]:
+        """Topics with queues on a broker of *cluster*."""
+        names = self._clusters.get(cluster, {})
+        return [topic for topic, queues in self._topics.items() if any(name in queues for name in names)]
+
+    def topics_with_flags(self, wanted: Callable[[int], bool]) -> list[str]:
+        """Topics whose ``topicSysFlag`` is *wanted* (unit lists)."""
+        return [t for t, queues in self._topics.items() if wanted(next(iter(queues.values())).topic_sys_flag)]
+
+    def system_names(self) -> list[str]:
+        """Names of clusters and brokers: each is a topic that a broker makes for itself."""
+        names = dict.fromkeys(self._clusters)
+        for brokers in self._clusters.values():
+            names |= brokers
+        return list(names)
+
+    def any_address(self) -> Address | None:
+        """Some broker's address."""
+        return next((a for broker in self._brokers.values() for a in broker.broker_addrs.values()), None)
+
+    # What an operator changes ----------------------------------------------------------------------------------------
+
+    def wipe_write_permission(self, broker: str) -> int:
+        """Take the write bit from every topic of *broker*; how many topics that touched."""
+        return self._set_permission(broker, lambda perm: perm & ~PERM_WRITE)
+
+    def add_write_permission(self, broker: str) -> int:
+        """Make every topic of *broker* readable and writable, exactly; how many topics that touched."""
+        return self._set_permission(broker, lambda _: PERM_READ | PERM_WRITE)
+
+    def _set_permission(self, broker: str, change: Callable[[int], int]) -> int:
+        touched = [queues[broker] for queues in self._topics.values() if broker in queues]
+        for data in touched:
+            data.perm = change(data.perm)
+        return len(touched)
+
+    def delete_topic(self, topic: str, cluster: str = "") -> None:
+        """Forget a topic everywhere, or on the brokers of one cluster."""
+        names = list(self._clusters.get(cluster, {}) if cluster else self._topics.get(topic, {}))
+        for name in names:
+            if topic in self._topics:
+                self._withdraw(topic, name)
+
+
+def _without_other_ids(addresses: dict[int, Address], key: BrokerKey) -> dict[int, Address]:
+    """An address has one id: a broker that changed its role leaves its old one."""
+    return {id_: held for id_, held in addresses.items() if held != key.address or id_ == key.broker_id}
+
+
+def _state(version: DataVersion) -> int:
+    return version.state_version if isinstance(version.state_version, int) else 0
