@@ -383,7 +383,7 @@ class _Rows:
         details = [""] * count
         for index, digest in c.foreign:
             details[index] = digest
-        cells = ([c.op] * count, range(count), c.offsets, c.messages, details)
+        cells: tuple[Iterable[Any], ...] = ([c.op] * count, range(count), c.offsets, c.messages, details)
         for column, more in zip(self.reads, cells, strict=True):
             column += more
 

@@ -1,1 +1,16 @@
-"""The clients that load a cluster and record what it answers."""
+"""Load by kind. A kind is a class that takes a :class:`Stage` and is a :class:`Workload`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from harness.workloads.log import LogWorkload
+from harness.workloads.workload import Stage, Workload
+
+KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {"log": LogWorkload}
+
+
+def make_workload(kind: str, stage: Stage) -> Workload:
+    """The load of that *kind*; ``KeyError`` for one that scenario files would not have let pass."""
+    return KINDS[kind](stage)

@@ -66,7 +66,9 @@ class Producer(MeasuringClient):
             self._send_next(env)
             self.given += 1
             self._due_ns += self._every_ns
-        if not self.stopped and not self.done:
+        if self.done:
+            self._counts["finished"] += 1
+        elif not self.stopped:
             env.set_timer("send", self._due_ns - now_ns)
 
     def _send_next(self, env: Environment) -> None:
@@ -178,7 +180,7 @@ class LogWorkload:
             client.stopped = True
 
     def done(self) -> bool:
-        return all(producer.done for producer in self._producers)
+        return self.counts["finished"] == len(self._producers)
 
     def idle(self) -> bool:
         return not any(client.in_flight for client in self._clients())

@@ -1,0 +1,66 @@
+"""From a history to verdicts: every checker, and the life cycle's own.
+
+Question: is this run good, and was it a run at all?
+
+Model. Checkers judge what clients saw. The *life-cycle* check judges the run itself: a history that lacks a phase (the
+harness was killed), an operation that never came back, a cluster that did not converge, a drain that did not reach the
+end, a budget, an interrupt: each is a reason for UNKNOWN. It is a function of the history alone, so that judging a run
+folder again gives what the run gave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from checkers.check import check_all
+from checkers.facts import RunFacts
+from checkers.history import Events, History
+from checkers.verdict import Outcome, Verdict
+
+CHECK: Final = "life-cycle"
+PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dump", "check")
+"""Without ``faults``, which a run without faults does not have."""
+
+
+def judge(history: History, run: Mapping[str, Any]) -> list[Verdict]:
+    """All verdicts, the life cycle's last. *run* is what ``run.json`` holds."""
+    return [*check_all(history, RunFacts.from_run(run, history)), life_cycle(history)]
+
+
+def life_cycle(history: History) -> Verdict:
+    """PASS for a run that went through all its phases and saw its ends."""
+    reasons = [*_missing_phases(history.events), *_notes(history.events)]
+    outcome = Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict(CHECK, outcome, measures=_measures(history), reasons=tuple(reasons))
+
+
+def _missing_phases(events: Events) -> list[str]:
+    seen = [events.step[row] for row in events.kind.mask("phase").nonzero()[0].tolist()]
+    missing = [phase for phase in PHASES if phase not in seen]
+    if not missing:
+        return []
+    return [f"the run ended in phase {seen[-1]!r}, before {missing[0]!r}" if seen else "the run has no phases"]
+
+
+def _notes(events: Events) -> list[str]:
+    reasons = []
+    for row in events.kind.mask("note").nonzero()[0].tolist():
+        if events.step[row] == "incomplete":
+            detail = json.loads(events.detail[row])
+            reasons.append(f"{detail['what']}: {detail['why']}")
+        elif events.step[row] == "interrupted":
+            reasons.append("interrupted by the user")
+    return reasons
+
+
+def _measures(history: History) -> dict[str, int]:
+    events = history.events
+    unreachable = int((events.kind.mask("note") & events.step.mask("unreachable")).sum())
+    return {
+        "ops": len(history.ops),
+        "reads": len(history.reads),
+        "events": len(events),
+        "topics_recreated": unreachable,
+    }

@@ -1,0 +1,315 @@
+"""One run in the world: nodes, load, faults, healing, the way back, the last look.
+
+Question: what happens in each phase, what may it wait for, and what if that does not come?
+
+    prepare    homes of all nodes; the operator enters             (nothing runs)
+    start      NameServers, brokers, topic, routes                 ready deadline, else ClusterError
+    steady     load, until the first fault is due
+    faults     load and faults, until the load has been given
+    heal       no new operations; everything active is undone; what is in flight completes
+    converge   every broker registered and settled (``operator``)  converge deadline, else a note "incomplete"
+    drain      every queue read to its recorded end                drain deadline, else a note "incomplete"
+    dump       what nodes leave is collected (by the caller, if the run is kept)
+    check      the history is complete; what comes later is no part of it
+
+Whatever goes wrong, faults are healed before the exception leaves. Acts of levers on nodes (start, kill, pause …) are
+events ``node``; they are written when the act is over, because acts may run beside the recorder's thread.
+
+Limits. A deadline that passes does not end the run: it is written down, and the run cannot be PASS. A budget of the
+simulator that is reached ends the load at once: nothing more can happen in that world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any, Final, TypeVar
+
+from checkers.contract import classify
+from faults.errors import FaultTrouble, UndoFailed
+from faults.injector import Injector
+from faults.journal import HealJournal
+from faults.levers import LeverRefused
+from harness.backends.backend import Backend
+from harness.cluster import Cluster
+from harness.drain import Drainer
+from harness.errors import BackendUnavailable, BudgetExceeded, FaultError, UndoError
+from harness.node_events import LeverEvents
+from harness.operator import NAME as OPERATOR
+from harness.operator import BrokerNode, Operator
+from harness.recorder import Recorder
+from harness.scenario import Scenario, client_names, topology_of
+from harness.workloads import make_workload
+from harness.workloads.workload import Load, QueueAddress, Stage, Workload
+from reference_impl.environment import SECOND
+
+T = TypeVar("T")
+
+IDLE_WAIT_NS: Final = 15 * SECOND
+"""Longer than any time-out of a client."""
+
+OVERTIME_NS: Final = 30 * SECOND
+"""How long a load may last beyond its duration before it is ended."""
+
+HURRY_NS: Final = 10 * SECOND
+"""Converge and drain after an interrupt."""
+
+
+class Interrupt:
+    """Ctrl-C as a value, pressed by a signal handler: once for an early orderly end, twice to leave.
+
+    After the first the load stops, faults are healed, what can be is drained, and the history is judged; after the
+    second faults are healed and the run ends without a verdict (``KeyboardInterrupt``).
+    """
+
+    def __init__(self) -> None:
+        self.presses = 0
+
+    def press(self) -> None:
+        self.presses += 1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """For a live display, twice a second of the run's clock."""
+
+    phase: str
+    now_ns: int
+    faults: tuple[str, ...]
+    """Faults that are active now, as sentences."""
+    measures: Mapping[str, int]
+
+
+@dataclass
+class Life:
+    """One run between its first node and its last line; ``live`` is called once."""
+
+    scenario: Scenario
+    cluster: Cluster
+    backend: Backend
+    recorder: Recorder
+    child: Callable[[str], Random]
+    """The run's generators, by name."""
+    heal_journal: HealJournal | None = None
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    on_progress: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.phase = ""
+        self.phases: list[tuple[str, int]] = []
+        self.backend.on_event = self._noted
+        self._levers = LeverEvents(self.backend.levers)
+        stage = self._stage()
+        queues = self.scenario.workload.queues
+        self._operator = Operator(stage, list(map(self._broker_node, self.cluster.broker_addresses)), queues)
+        self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
+        self._stage_value = stage
+        self._injector = Injector(
+            self.scenario.faults,
+            self._levers,
+            rng=self.child("faults"),
+            emit=self._emit,
+            now=self.backend.now,
+            perform=self._perform,
+            journal=self.heal_journal,
+            topology=lambda: topology_of(self.scenario),
+        )
+
+    @property
+    def measures(self) -> Mapping[str, int]:
+        """Counts of the workload."""
+        return self._workload.measures()
+
+    def live(self) -> None:
+        """All phases. ``HarnessError`` for what is no verdict, ``KeyboardInterrupt`` after a second press."""
+        self._tick()
+        try:
+            self._phases()
+        except BudgetExceeded as error:
+            self._incomplete("budget", str(error))
+            self._undo_everything()
+        except BaseException as error:
+            self._undo_in_passing(error)
+            raise
+        self._enter("dump")
+        self._enter("check")
+
+    def _phases(self) -> None:
+        self._prepare()
+        self._start()
+        self._load()
+        self._heal()
+        self._converge()
+        self._drain()
+
+    # Phases ----------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self._enter("prepare")
+        for spec in self.cluster.nodes:
+            self.backend.add_node(spec)
+        self._operator.enter()
+
+    def _start(self) -> None:
+        self._enter("start")
+        deadline_ns = self.backend.now() + self.scenario.deadlines.ready_ns
+        self._start_kind("namesrv")
+        self._operator.wait_nameservers(deadline_ns)
+        self._start_kind("broker")
+        self._operator.wait_registered(deadline_ns)
+        self._operator.create_topics(deadline_ns)
+
+    def _start_kind(self, kind: str) -> None:
+        for spec in self.cluster.nodes:
+            if spec.kind == kind:
+                self._perform(partial(self._levers.start, spec.name))
+
+    def _load(self) -> None:
+        self._enter("steady")
+        self._workload.start()
+        self._injector.begin()
+        end_ns = self.backend.now() + self.scenario.workload.duration_ns + OVERTIME_NS
+        while (due_ns := self._injector.next_ns()) is not None and due_ns < end_ns:
+            if self.backend.run_until(self._load_is_over, due_ns):
+                break
+            if self.phase == "steady":
+                self._enter("faults")
+            self._act()
+        if not self.backend.run_until(self._load_is_over, end_ns):
+            self._incomplete("load", "the load did not end in time")
+        self._workload.stop()
+
+    def _load_is_over(self) -> bool:
+        return self._workload.done() or self.interrupt.presses > 0
+
+    def _act(self) -> None:
+        try:
+            self._injector.act()
+        except LeverRefused as refused:
+            raise BackendUnavailable(refused.reason, place=f"backend {self.backend.name}", hint=refused.hint) from None
+        except UndoFailed as error:
+            raise UndoError(error.what, hint=error.hint) from error
+        except FaultTrouble as error:
+            raise FaultError(error.what, hint=error.hint) from error
+        self._mend()
+
+    def _mend(self) -> None:
+        for node in self._levers.take_started():
+            self._operator.mend(node)
+
+    def _heal(self) -> None:
+        self._enter("heal")
+        if self.interrupt.presses:
+            self.recorder.event("note", step="interrupted")
+        self._undo_everything()
+        self._mend()
+        if not self.backend.run_until(self._is_quiet, self.backend.now() + IDLE_WAIT_NS):
+            self._incomplete("idle", "operations were still in flight when the load had ended")
+
+    def _is_quiet(self) -> bool:
+        return self._workload.idle() or self.interrupt.presses > 1
+
+    def _converge(self) -> None:
+        self._enter("converge")
+        late = self._operator.settle(self._deadline(self.scenario.deadlines.converge_ns), self._must_leave)
+        if late:
+            self._incomplete("converge", "; ".join(late))
+
+    def _drain(self) -> None:
+        self._enter("drain")
+        name = f"client-{len(client_names(self.scenario)) + 1}"
+        drainer = Drainer(self._stage_value, name)
+        self.backend.add_client(name, drainer)
+        deadline_ns = self._deadline(self.scenario.deadlines.drain_ns)
+        self.backend.run_until(lambda: drainer.is_done or self._must_leave(), deadline_ns)
+        drainer.stopped = True
+        if not drainer.is_done:
+            self._incomplete("drain", f"not read to the end: {', '.join(drainer.left())}")
+
+    # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _must_leave(self) -> bool:
+        return self.interrupt.presses > 1
+
+    def _deadline(self, patience_ns: int) -> int:
+        return self.backend.now() + (min(patience_ns, HURRY_NS) if self.interrupt.presses else patience_ns)
+
+    def _enter(self, phase: str) -> None:
+        if self._must_leave():
+            raise KeyboardInterrupt
+        self.phase = phase
+        self.phases.append((phase, self.backend.now()))
+        self.recorder.phase(phase)
+
+    def _incomplete(self, what: str, why: str) -> None:
+        self.recorder.event("note", step="incomplete", detail={"phase": self.phase, "what": what, "why": why})
+
+    def _undo_in_passing(self, first: BaseException) -> None:
+        """Heal while another exception is under way; what goes wrong now is said beside it, not instead of it."""
+        try:
+            self._injector.heal_all()
+        except FaultTrouble as error:
+            first.add_note(f"while healing: {error}")
+
+    def _undo_everything(self) -> None:
+        try:
+            self._injector.heal_all()
+        except UndoFailed as error:
+            raise UndoError(error.what, hint=error.hint) from error
+
+    def _perform(self, work: Callable[[], T]) -> T:
+        try:
+            return self.backend.perform(work)
+        finally:
+            for node, act in self._levers.take_events():
+                self.recorder.event("node", node=node, step=act)
+
+    def _emit(self, fault: str, step: str, node: str, effective: int, detail: dict[str, Any]) -> None:
+        self.recorder.event("fault", node=node, fault=fault, step=step, effective=effective, detail=detail)
+
+    def _noted(self, node: str, event: str, fields: dict[str, Any]) -> None:
+        self.recorder.event("role", node=node, step=event, detail=fields)
+
+    def _tick(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(Progress(self.phase, self.backend.now(), self._injector.active, self.measures))
+            self.backend.after(SECOND // 2, self._tick)
+
+    def _broker_node(self, node: str) -> BrokerNode:
+        properties = next(spec.properties for spec in self.cluster.nodes if spec.name == node)
+        return BrokerNode(
+            node, properties["brokerName"], int(properties["brokerId"]), self.cluster.broker_addresses[node]
+        )
+
+    def _stage(self) -> Stage:
+        workload, mode = self.scenario.workload, self.scenario.mode
+        load = Load(
+            workload.producers, workload.consumers, workload.rate_per_s, workload.duration_ns, workload.size_bytes
+        )
+        return Stage(
+            backend=self.backend,
+            recorder=self.recorder,
+            rng=self.child("workload"),
+            topic=workload.topic,
+            load=load,
+            queues=tuple(self._queues()),
+            nameservers=self.cluster.namesrv_addresses,
+            classify=lambda f, status: classify(f, status, mode),
+        )
+
+    def _queues(self) -> list[QueueAddress]:
+        """Every queue of every master, brokers alternating, so that round-robin spreads over them."""
+        topic = self.scenario.workload.topic
+        masters = [node for node in map(self._broker_node, self.cluster.broker_addresses) if node.broker_id == 0]
+        return [
+            QueueAddress(
+                self.recorder.queue(topic, master.broker, queue), master.broker, queue, master.node, master.address
+            )
+            for queue in range(self.scenario.workload.queues)
+            for master in masters
+        ]
+
+
+assert OPERATOR == "operator", "selectors know the operator by this name"

@@ -1,0 +1,79 @@
+"""Levers that remember what they did, so that the history can tell when a node started, died, paused.
+
+Question: a fault says what it wanted; which acts were really carried out on which node?
+
+Model. :class:`LeverEvents` is the backend's levers, with a list beside them. Acts may run in another thread than the
+recorder's (``Backend.perform``), so they are kept here and written by the run when the act is over.
+
+Limits. An act that raises is not an event: it may or may not have happened, and the fault's own events say so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from faults.levers import Cut, HealStep, Levers, NodeState, PortClass
+
+
+class LeverEvents:
+    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut."""
+
+    def __init__(self, levers: Levers) -> None:
+        self._levers = levers
+        self._events: deque[tuple[str, str]] = deque()
+        self._started: deque[str] = deque()
+
+    def take_events(self) -> list[tuple[str, str]]:
+        """(node, act) since the last call, in order."""
+        return [self._events.popleft() for _ in range(len(self._events))]
+
+    def take_started(self) -> list[str]:
+        """Nodes that were started since the last call, in order."""
+        return [self._started.popleft() for _ in range(len(self._started))]
+
+    def nodes(self) -> Sequence[str]:
+        return self._levers.nodes()
+
+    def state(self, node: str) -> NodeState:
+        return self._levers.state(node)
+
+    def kill(self, node: str) -> None:
+        self._levers.kill(node)
+        self._events.append((node, "killed"))
+
+    def stop(self, node: str, timeout_ns: int) -> None:
+        self._levers.stop(node, timeout_ns)
+        self._events.append((node, "stopped"))
+
+    def start(self, node: str) -> None:
+        self._levers.start(node)
+        self._events.append((node, "started"))
+        self._started.append(node)
+
+    def pause(self, node: str) -> None:
+        self._levers.pause(node)
+        self._events.append((node, "paused"))
+
+    def resume(self, node: str) -> None:
+        self._levers.resume(node)
+        self._events.append((node, "resumed"))
+
+    def cut_power(self, node: str) -> None:
+        self._levers.cut_power(node)
+        self._events.append((node, "power_cut"))
+
+    def power_cut_lost(self, node: str) -> int:
+        return self._levers.power_cut_lost(node)
+
+    def cut(self, cut: Cut) -> None:
+        self._levers.cut(cut)
+
+    def uncut(self, name: str) -> None:
+        self._levers.uncut(name)
+
+    def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
+        return self._levers.reaches(source, target, port_class)
+
+    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+        return self._levers.heal_steps(verb, node_or_cut)
