@@ -399,10 +399,14 @@ def _flow(values: Mapping[str, Any]) -> str:
     return f"{{{', '.join(inside)}}}"
 
 
+YAML_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
+"""What JSON lets stand and YAML takes for a line break or refuses."""
+
+
 def _scalar(text: str) -> str:
-    """Plain where nothing in it can be mistaken, else double-quoted (JSON strings are YAML)."""
+    """Plain where nothing in it can be mistaken, else double-quoted (JSON strings are nearly YAML)."""
     is_plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./|()-]*( [A-Za-z0-9_./|()-]+)*", text)
-    return text if is_plain else json.dumps(text)
+    return text if is_plain else json.dumps(text, ensure_ascii=False).translate(YAML_ESCAPES)
 
 
 def to_json(scenario: Scenario) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""The cluster of a scenario: RocketMQ's names and values, what a scenario may change, and what it may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster import build
+from harness.scenario import Flush, Scenario, Topology, Workload
+
+
+def host(node: str) -> str:
+    return f"10.0.0.{['namesrv-1', 'namesrv-2', 'broker-a-0', 'broker-b-0'].index(node) + 1}"
+
+
+def scenario(**changes: object) -> Scenario:
+    values: dict[str, object] = {"name": "s", "mode": "multi-master", "topology": Topology(nameservers=2, brokers=2)}
+    return Scenario(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_a_cluster_has_its_nameservers_first_and_every_broker_knows_them_all() -> None:
+    cluster = build(scenario(), host)
+    assert [spec.name for spec in cluster.nodes] == ["namesrv-1", "namesrv-2", "broker-a-0", "broker-b-0"]
+    assert cluster.namesrv_addresses == ("10.0.0.1:9876", "10.0.0.2:9876")
+    assert cluster.broker_addresses == {"broker-a-0": "10.0.0.3:10911", "broker-b-0": "10.0.0.4:10911"}
+    assert cluster.broker_names == ("broker-a", "broker-b")
+    for spec in cluster.nodes[2:]:
+        assert spec.properties["namesrvAddr"] == "10.0.0.1:9876;10.0.0.2:9876"
+
+
+def test_a_broker_is_described_in_rocketmqs_words() -> None:
+    properties = build(scenario(), host).nodes[3].properties
+    expected = {
+        "brokerClusterName": "mqchaos",
+        "brokerName": "broker-b",
+        "brokerId": "0",
+        "brokerRole": "ASYNC_MASTER",
+        "brokerIP1": "10.0.0.4",
+        "brokerIP2": "10.0.0.4",
+        "listenPort": "10911",
+        "haListenPort": "10912",
+        "flushDiskType": "ASYNC_FLUSH",
+        "mappedFileSizeCommitLog": "1048576",
+        "diskMaxUsedSpaceRatio": "95",
+    }
+    assert expected.items() <= properties.items()
+    assert all(isinstance(value, str) for value in properties.values())
+    assert int(properties["mappedFileSizeConsumeQueue"]) % 20 == 0
+
+
+@pytest.mark.parametrize(("flush", "written"), [("async", "ASYNC_FLUSH"), ("sync", "SYNC_FLUSH")])
+def test_the_flush_type_is_the_topologys(flush: Flush, written: str) -> None:
+    cluster = build(scenario(topology=Topology(brokers=2, flush=flush)), host)
+    assert {spec.properties["flushDiskType"] for spec in cluster.nodes[1:]} == {written}
+    assert cluster.flush == flush
+
+
+def test_intervals_that_promises_depend_on_are_rocketmqs_defaults_unless_the_scenario_says_otherwise() -> None:
+    plain = build(scenario(), host).nodes[2].properties
+    assert not [name for name in plain if "Interval" in name or "flushCommitLog" in name]
+    own = {"broker": {"flushIntervalCommitLog": "50"}, "namesrv": {"scanNotActiveBrokerInterval": "1000"}}
+    cluster = build(scenario(properties=own), host)
+    assert cluster.nodes[2].properties["flushIntervalCommitLog"] == "50"
+    assert cluster.nodes[0].properties["scanNotActiveBrokerInterval"] == "1000"
+
+
+@pytest.mark.parametrize("size", [128, 300_000, 4 * 1024 * 1024])
+def test_a_commit_log_file_holds_some_messages_of_any_allowed_size(size: int) -> None:
+    cluster = build(scenario(workload=Workload(size_bytes=size)), host)
+    assert int(cluster.nodes[2].properties["mappedFileSizeCommitLog"]) >= 4 * size
+
+
+def test_defects_are_given_to_every_node() -> None:
+    assert {spec.defects for spec in build(scenario(), host, ["reuse-offset"]).nodes} == {("reuse-offset",)}
