@@ -61,14 +61,19 @@ def open_pidfd(process: ProcessId) -> int | None:
 
 
 def state(process: ProcessId) -> NodeState:
-    """``dead`` includes a zombie; ``paused`` means that every thread has stopped."""
+    """``dead``: no thread is left (a zombie); ``paused``: every thread has stopped.
+
+    A first thread that is a zombie alone does not make it dead: after a SIGKILL the others may still be on their way
+    out, with files open and memory mapped.
+    """
     try:
         fields = _stat_fields(process.pid)
     except ProcessLookupError:
         return "dead"
-    if int(fields[19]) != process.start_ticks or fields[0] in "ZXx":
+    living = [letter for letter in _thread_states(process.pid) if letter not in "ZXx"]
+    if int(fields[19]) != process.start_ticks or not living:
         return "dead"
-    return "paused" if all(letter in "Tt" for letter in _thread_states(process.pid)) else "running"
+    return "paused" if all(letter in "Tt" for letter in living) else "running"
 
 
 def wait_dead(process: ProcessId, timeout_s: float) -> bool:

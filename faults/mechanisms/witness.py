@@ -31,7 +31,8 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Loss:
-    """What the later snapshot lacks of the earlier one. ``byte_count`` counts bytes that differ, also in length."""
+    """What the later snapshot lacks of the earlier one. ``byte_count``: bytes that differ, or the difference in length
+    where that is more (a lost tail of zeros)."""
 
     files: tuple[str, ...]
     byte_count: int
@@ -53,7 +54,7 @@ def lost_between(before: Snapshot, after: Snapshot) -> Loss:
     changed, byte_count = [], 0
     for name in sorted(before.files.keys() | after.files.keys()):
         old, new = before.files.get(name, (0, {})), after.files.get(name, (0, {}))
-        differing = abs(old[0] - new[0]) + _differing_bytes(old[1], new[1])
+        differing = max(abs(old[0] - new[0]), _differing_bytes(old[1], new[1]))
         if differing or (name in before.files) != (name in after.files):
             changed.append(name)
             byte_count += differing
