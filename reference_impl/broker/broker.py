@@ -6,42 +6,284 @@ Model. The role owns a remoting end, a message store and a few tables (topics, g
 request is looked up by its code in one table of handlers; a handler returns its answer, or nothing and answers later
 (a synchronous flush, a parked pull). Behaviour is that of Apache RocketMQ 4.9.7 where it is known.
 
-Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. Transactions, SQL92
-filters and POP are not served: they answer code 3, 16 or 1 as the specification says for a broker without them.
+    start   tables from their files, the store's recovery, listen (main and fast port), register, timers
+    ticks   5 s parked pulls, 10 s silent clients, 5 s consumer offsets, 10 s delay offsets, 30 s registration
+    stop    connections of clients end, the store flushes, tables are written, the NameServers are told, exit
+
+Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. There is no
+replication here yet: a slave is refused as a configuration, and a SYNC_MASTER answers SLAVE_NOT_AVAILABLE as one does
+that has no slave. Transactions, SQL92 filters, request-reply and POP are not served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Final
 
-from reference_impl.broker.config import BrokerConfig
-from reference_impl.environment import Environment, Link
+from reference_impl.broker.admin import Admin
+from reference_impl.broker.config import BrokerConfig, ConfigError
+from reference_impl.broker.delay import DelayedDelivery
+from reference_impl.broker.groups import GroupTable
+from reference_impl.broker.membership import Membership
+from reference_impl.broker.pull import Pulls
+from reference_impl.broker.reads import Reads
+from reference_impl.broker.registration import Registration
+from reference_impl.broker.send import Sends
+from reference_impl.broker.send_back import SendBacks
+from reference_impl.broker.state import Files, State
+from reference_impl.broker.statistics import Statistics
+from reference_impl.broker.topics import SCHEDULE_TOPIC, TopicTable
+from reference_impl.environment import SECOND, Environment, Link
+from reference_impl.store.config import StoreConfig
+from reference_impl.store.config_file import ConfigFile, ConfigUnreadable
+from reference_impl.store.message_store import MessageStore, StoreUnloadable
+from reference_impl.store.request import PutStatus
+from reference_impl.wire.frame import Command, RemoteWireError
+from reference_impl.wire.remoting import Handler, Remoting, not_supported
+
+LOAD_FAILED_EXIT: Final = 253
+"""RocketMQ exits with −3 where its files cannot be loaded."""
+
+SWEEP_NS: Final = 5 * SECOND
+CLIENT_SCAN_NS: Final = 10 * SECOND
+FIRST_SAVE_NS: Final = 10 * SECOND
+
+_SWEEP, _CLIENTS, _OFFSETS, _DELAYS = (("broker", name) for name in ("sweep", "clients", "offsets", "delays"))
 
 
 class Broker:
     """A broker node (``Role``).
 
-    ``config`` holds RocketMQ's properties; ``defects`` are names of planted bugs (the store and the broker read their
-    own). ``on_start`` recovers the store, listens on ``listenPort`` and ``listenPort − 2`` and registers with every
-    NameServer; ``on_stop`` flushes, writes the tables, unregisters, and calls ``env.exit()``.
+    ``config`` holds RocketMQ's properties; ``defects`` are names of planted bugs, handed to the store. ``on_start``
+    recovers the store, listens on ``listenPort`` and ``listenPort − 2`` and registers with every NameServer;
+    ``on_stop`` flushes, writes the tables, unregisters, and calls ``env.exit()``. :class:`ConfigError` for a
+    configuration that this broker cannot be.
     """
 
     def __init__(self, config: BrokerConfig, defects: Iterable[str] = ()) -> None:
+        _check_mode(config)
         self.config = config
         self.defects = frozenset(defects)
+        store = MessageStore(_store_config(config), self.defects)
+        store.on_arrived = self._arrived
+        if config.broker_role == "SYNC_MASTER":
+            store.replica_gate = lambda _env, _end, _decide: PutStatus.SLAVE_NOT_AVAILABLE
+        remoting = Remoting(self._handle, on_gone=self._connection_gone)
+        topics = TopicTable(config)
+        registration = Registration(config, remoting, topics, self._order_changed)
+        self._registration = registration
+        self._state = State(
+            config=config,
+            store=store,
+            remoting=remoting,
+            topics=topics,
+            groups=GroupTable(config),
+            delays=DelayedDelivery(store, config.delay_levels),
+            files=_files(config, store.config.store_path_root_dir),
+            announce=registration.announce,
+        )
+        self._pulls = Pulls(self._state)
+        self._membership = Membership(self._state)
+        self._handlers = self._all_handlers()
+        self._main_port_only = frozenset(self._pulls.handlers())
+        self._fast_listener = config.listen_addresses[1]
+        self._ticks: dict[Hashable, Callable[[Environment], None]] = {
+            _SWEEP: self._tick_sweep,
+            _CLIENTS: self._tick_clients,
+            _OFFSETS: self._tick_offsets,
+            _DELAYS: self._tick_delays,
+        }
+        self._stopping = False
 
-    def on_start(self, env: Environment) -> None: ...
+    def _all_handlers(self) -> dict[int, Handler]:
+        state = self._state
+        return {
+            **Sends(state).handlers(),
+            **self._pulls.handlers(),
+            **Reads(state).handlers(),
+            **self._membership.handlers(),
+            **SendBacks(state).handlers(),
+            **Admin(state, self._registration).handlers(),
+            **Statistics(state).handlers(),
+        }
 
-    def on_connected(self, env: Environment, link: Link) -> None: ...
+    # --- life -------------------------------------------------------------------------------------------------------
 
-    def on_closed(self, env: Environment, link: Link) -> None: ...
+    def on_start(self, env: Environment) -> None:
+        """Recover, listen, register. A node whose files cannot be loaded exits with 253 and a note."""
+        try:
+            self._load(env)
+        except (ConfigUnreadable, StoreUnloadable, RemoteWireError) as error:
+            env.note("load_failed", error=str(error))
+            env.exit(LOAD_FAILED_EXIT)
+            return
+        for address in self.config.listen_addresses:
+            env.listen(address)
+        env.set_timer(_SWEEP, self._sweep_ns())
+        env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
+        env.set_timer(_OFFSETS, FIRST_SAVE_NS)
+        env.set_timer(_DELAYS, FIRST_SAVE_NS)
+        self._state.delays.start(env)
+        self._registration.start(env)
+        env.note("broker_started", address=self.config.address, log_end=self._state.store.log_end)
 
-    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None: ...
+    def _load(self, env: Environment) -> None:
+        state = self._state
+        state.counters.started_ms = env.wall()
+        if (topics := state.files.topics.load(env)) is not None:
+            state.topics.load(topics)
+        if (groups := state.files.groups.load(env)) is not None:
+            state.groups.load(groups)
+        if (offsets := state.files.offsets.load(env)) is not None:
+            state.offsets.load(offsets)
+        state.store.load(env)
+        if (delays := state.files.delays.load(env)) is not None:
+            state.delays.load(delays)
+        state.topics.start_version(env.wall())
+        state.groups.start_version(env.wall())
 
-    def on_timer(self, env: Environment, key: Hashable) -> None: ...
+    def on_stop(self, env: Environment) -> None:
+        """Orderly end. Clients see their connections close; what they had in flight stays undecided for them."""
+        if self._stopping:
+            return
+        self._stopping = True
+        for key in self._ticks:
+            env.cancel_timer(key)
+        self._state.delays.stop(env)
+        self._registration.stop(env)
+        for link in self._state.remoting.links():
+            if env.listener(link) is not None:
+                self._state.remoting.close(env, link)
+        self._state.store.shutdown(env, self._store_is_down)
 
-    def on_synced(self, env: Environment, file: str, token: Hashable) -> None: ...
+    def _store_is_down(self, env: Environment) -> None:
+        state = self._state
+        texts = (
+            (state.files.topics, state.topics.file_text()),
+            (state.files.groups, state.groups.file_text()),
+            (state.files.offsets, state.offsets.file_text()),
+            (state.files.delays, state.delays.file_text()),
+        )
+        missing = len(texts)
 
-    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None: ...
+        def saved(env: Environment) -> None:
+            nonlocal missing
+            missing -= 1
+            if not missing:
+                self._registration.unregister(env, self._farewell)
 
-    def on_stop(self, env: Environment) -> None: ...
+        for file, text in texts:
+            file.save(env, text, saved)
+
+    def _farewell(self, env: Environment) -> None:
+        self._state.remoting.close_all(env)
+        env.note("broker_stopped")
+        env.exit()
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def on_connected(self, env: Environment, link: Link) -> None:
+        """A client is there, or a NameServer."""
+        if self._stopping and env.listener(link) is not None:
+            env.close(link)
+            return
+        self._state.remoting.on_connected(env, link)
+
+    def on_closed(self, env: Environment, link: Link) -> None:
+        """A client or a NameServer is gone."""
+        self._state.remoting.on_closed(env, link)
+
+    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
+        """Requests of clients, answers of NameServers."""
+        self._state.remoting.on_bytes(env, link, data)
+        self._pulls.run_woken(env)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        """The store's own timers first: they are the many."""
+        tick = self._ticks.get(key)
+        if tick is not None:
+            tick(env)
+        elif not self._state.store.on_timer(env, key) and not self._state.remoting.on_timer(env, key):
+            self._registration.on_timer(env, key) or self._state.delays.on_timer(env, key)
+        self._pulls.run_woken(env)
+
+    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
+        """Something is durable: mostly a commit log file."""
+        if not self._state.store.on_synced(env, file, token):
+            any(config.on_synced(env, file, token) for config in self._state.files.all())
+        self._pulls.run_woken(env)
+
+    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
+        """A force failed."""
+        if not self._state.store.on_disk_error(env, file, token, error):
+            any(config.on_disk_error(env, file, token, error) for config in self._state.files.all())
+        self._pulls.run_woken(env)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _handle(self, env: Environment, link: Link, request: Command) -> Command | None:
+        """Everything but pulls is served on the fast port too."""
+        handler = self._handlers.get(request.code)
+        if handler is None:
+            return not_supported(request)
+        if request.code in self._main_port_only and env.listener(link) == self._fast_listener:
+            return not_supported(request)
+        return handler(env, link, request)
+
+    def _arrived(self, env: Environment, topic: str, queue_id: int, next_offset: int, tags_code: int) -> None:
+        self._pulls.arrived(topic, queue_id, next_offset, tags_code)
+        if topic == SCHEDULE_TOPIC:
+            self._state.delays.arrived(env)
+
+    def _connection_gone(self, env: Environment, link: Link) -> None:
+        self._pulls.parked.forget(link)
+        self._membership.connection_gone(env, link)
+
+    def _order_changed(self, env: Environment) -> None:
+        self._state.files.topics.save(env, self._state.topics.file_text())
+
+    def _sweep_ns(self) -> int:
+        config = self._state.config
+        return SWEEP_NS if config.long_polling else config.short_polling_ns
+
+    def _tick_sweep(self, env: Environment) -> None:
+        env.set_timer(_SWEEP, self._sweep_ns())
+        self._pulls.sweep(env)
+
+    def _tick_clients(self, env: Environment) -> None:
+        env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
+        self._membership.close_expired(env)
+
+    def _tick_offsets(self, env: Environment) -> None:
+        env.set_timer(_OFFSETS, self._state.config.flush_consumer_offset_interval_ns)
+        self._state.files.offsets.save(env, self._state.offsets.file_text())
+
+    def _tick_delays(self, env: Environment) -> None:
+        env.set_timer(_DELAYS, self._state.config.flush_delay_offset_interval_ns)
+        self._state.files.delays.save(env, self._state.delays.file_text())
+
+
+def _check_mode(config: BrokerConfig) -> None:
+    if not config.is_master:
+        raise ConfigError(
+            f"brokerRole={config.broker_role}, brokerId={config.broker_id}: only masters with brokerId 0 exist here"
+        )
+
+
+def _store_config(config: BrokerConfig) -> StoreConfig:
+    try:
+        return StoreConfig.from_properties({**config.properties, "storeHost": config.address})
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _files(config: BrokerConfig, root: str) -> Files:
+    def file(name: str) -> ConfigFile:
+        return ConfigFile(f"{root}/config/{name}", metadata_sync=config.metadata_sync)
+
+    return Files(
+        topics=file("topics.json"),
+        groups=file("subscriptionGroup.json"),
+        offsets=file("consumerOffset.json"),
+        delays=file("delayOffset.json"),
+    )

@@ -107,8 +107,16 @@ class BrokerConfig:
         return _checked(cls(properties=dict(properties), **known))
 
     def updated(self, changes: Mapping[str, str]) -> BrokerConfig:
-        """The same with some properties changed (RocketMQ: UPDATE_BROKER_CONFIG)."""
+        """The same with some properties changed (UPDATE_BROKER_CONFIG). :class:`ConfigError` for one that is fixed."""
+        fixed = [name for name in changes if name not in CHANGEABLE]
+        if fixed:
+            raise ConfigError(f"cannot be changed while the broker runs: {', '.join(fixed)}")
         return self.from_properties({**self.properties, **changes})
+
+    def described(self) -> dict[str, str]:
+        """All properties with their values as text: those given, and those obeyed with their defaults."""
+        obeyed = {key: _as_text(name, getattr(self, name)) for key, name, _ in _PROPERTIES if name != "delay_levels"}
+        return {"messageDelayLevel": DEFAULT_DELAY_LEVELS, **obeyed, **self.properties}
 
 
 DEFAULT_DELAY_LEVELS: Final = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -196,6 +204,35 @@ _PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
     ("startAcceptSendRequestTimeStamp", "start_accept_send_ms", _integer),
     ("metadataSync", "metadata_sync", _switch),
 )
+
+
+CHANGEABLE: Final = frozenset(
+    {
+        "brokerPermission",
+        "autoCreateTopicEnable",
+        "autoCreateSubscriptionGroup",
+        "longPollingEnable",
+        "shortPollingTimeMills",
+        "slaveReadEnable",
+        "rejectTransactionMessage",
+        "notifyConsumerIdsChangedEnable",
+        "registerNameServerPeriod",
+        "registerBrokerTimeoutMills",
+        "forceRegister",
+        "flushConsumerOffsetInterval",
+        "startAcceptSendRequestTimeStamp",
+        "namesrvAddr",
+    }
+)
+"""Names that UPDATE_BROKER_CONFIG may change: the broker looks at them anew each time."""
+
+
+def _as_text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and name.endswith("_ns"):
+        return str(value // MS)
+    return ";".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _checked(config: BrokerConfig) -> BrokerConfig:

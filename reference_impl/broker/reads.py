@@ -2,12 +2,14 @@
 
 Question: where does a group stand, how far does a queue reach, and what is stored there?
 
-Model (RocketMQ: ConsumerManageProcessor, AdminBrokerProcessor, QueryMessageProcessor). An offset that nobody stored is 0
-as long as the queue begins at 0 and its first message is still "in memory", else 22, whatever the topic; an update is
+Model (RocketMQ: ConsumerManageProcessor, AdminBrokerProcessor, QueryMessageProcessor). An offset that nobody stored is
+0 as long as the queue begins at 0 and its first message is still "in memory", else 22, whatever the topic; an update is
 never refused. Extents of unknown queues are 0. The end of a queue is that of the *dispatched* messages, so it may lag
 behind an acknowledged send.
 
-Limits. "In memory" is the store's estimate (40 % of the RAM behind the log's end), as RocketMQ's is.
+Limits. "In memory" is the store's estimate (40 % of the RAM behind the log's end), as RocketMQ's is. The two index
+positions in the answer to a key query are those of the newest message found, where RocketMQ tells those of its newest
+index file.
 """
 
 from __future__ import annotations
