@@ -53,6 +53,8 @@ IDLE_WAIT_NS: Final = 15 * SECOND
 OVERTIME_NS: Final = 30 * SECOND
 """How long a load may last beyond its duration before it is ended."""
 
+PROGRESS_NS: Final = SECOND // 2
+
 HURRY_NS: Final = 10 * SECOND
 """Converge and drain after an interrupt."""
 
@@ -103,7 +105,8 @@ class Life:
         self._levers = LeverEvents(self.backend.levers)
         stage = self._stage()
         queues = self.scenario.workload.queues
-        self._operator = Operator(stage, list(map(self._broker_node, self.cluster.broker_addresses)), queues)
+        brokers = [self._broker_node(node) for node in self.cluster.broker_addresses]
+        self._operator = Operator(stage, brokers, queues, self._run_until)
         self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
         self._stage_value = stage
         self._injector = Injector(
@@ -124,7 +127,6 @@ class Life:
 
     def live(self) -> None:
         """All phases. ``HarnessError`` for what is no verdict, ``KeyboardInterrupt`` after a second press."""
-        self._tick()
         try:
             self._phases()
         except BudgetExceeded as error:
@@ -172,12 +174,12 @@ class Life:
         self._injector.begin()
         end_ns = self.backend.now() + self.scenario.workload.duration_ns + OVERTIME_NS
         while (due_ns := self._injector.next_ns()) is not None and due_ns < end_ns:
-            if self.backend.run_until(self._load_is_over, due_ns):
+            if self._run_until(self._load_is_over, due_ns):
                 break
             if self.phase == "steady":
                 self._enter("faults")
             self._act()
-        if not self.backend.run_until(self._load_is_over, end_ns):
+        if not self._run_until(self._load_is_over, end_ns):
             self._incomplete("load", "the load did not end in time")
         self._workload.stop()
 
@@ -205,7 +207,7 @@ class Life:
             self.recorder.event("note", step="interrupted")
         self._undo_everything()
         self._mend()
-        if not self.backend.run_until(self._is_quiet, self.backend.now() + IDLE_WAIT_NS):
+        if not self._run_until(self._is_quiet, self.backend.now() + IDLE_WAIT_NS):
             self._incomplete("idle", "operations were still in flight when the load had ended")
 
     def _is_quiet(self) -> bool:
@@ -223,7 +225,7 @@ class Life:
         drainer = Drainer(self._stage_value, name)
         self.backend.add_client(name, drainer)
         deadline_ns = self._deadline(self.scenario.deadlines.drain_ns)
-        self.backend.run_until(lambda: drainer.is_done or self._must_leave(), deadline_ns)
+        self._run_until(lambda: drainer.is_done or self._must_leave(), deadline_ns)
         drainer.stopped = True
         if not drainer.is_done:
             self._incomplete("drain", f"not read to the end: {', '.join(drainer.left())}")
@@ -272,10 +274,15 @@ class Life:
     def _noted(self, node: str, event: str, fields: dict[str, Any]) -> None:
         self.recorder.event("role", node=node, step=event, detail=fields)
 
-    def _tick(self) -> None:
-        if self.on_progress is not None:
+    def _run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
+        """``Backend.run_until``, in slices where somebody watches; slices change nothing in the world."""
+        if self.on_progress is None:
+            return self.backend.run_until(done, deadline_ns)
+        while not self.backend.run_until(done, min(deadline_ns, self.backend.now() + PROGRESS_NS)):
             self.on_progress(Progress(self.phase, self.backend.now(), self._injector.active, self.measures))
-            self.backend.after(SECOND // 2, self._tick)
+            if self.backend.now() >= deadline_ns:
+                return False
+        return True
 
     def _broker_node(self, node: str) -> BrokerNode:
         properties = next(spec.properties for spec in self.cluster.nodes if spec.name == node)

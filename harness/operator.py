@@ -32,6 +32,9 @@ from reference_impl.wire.dialect import read_json
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Answer
 
+RunUntil = Callable[[Callable[[], bool], int], bool]
+"""``Backend.run_until``, perhaps watched."""
+
 NAME: Final = "operator"
 ASK_AGAIN_NS: Final = 200 * MS
 SETTLE_AGAIN_NS: Final = 300 * MS
@@ -171,8 +174,10 @@ class OperatorRole(MeasuringClient):
 class Operator:
     """What the life cycle asks for, one thing after the other; waits are runs of the world, all bounded."""
 
-    def __init__(self, stage: Stage, brokers: Sequence[BrokerNode], queues_per_broker: int) -> None:
-        self.stage, self.brokers = stage, tuple(brokers)
+    def __init__(
+        self, stage: Stage, brokers: Sequence[BrokerNode], queues_per_broker: int, run_until: RunUntil
+    ) -> None:
+        self.stage, self.brokers, self._run_until = stage, tuple(brokers), run_until
         self.role = OperatorRole(stage, NAME, queues_per_broker)
         self._backend = stage.backend
         self._first_queue = {queue.node: queue for queue in reversed(stage.queues)}
@@ -206,7 +211,7 @@ class Operator:
     def settle(self, deadline_ns: int, stop: Callable[[], bool]) -> tuple[str, ...]:
         """Until every broker is listed and settled; what is not by the deadline, in words (empty: all is well)."""
         found = [self._settle(queue, is_mending=False) for queue in self._first_queue.values()]
-        self._backend.run_until(lambda: stop() or all(s.is_settled for s in found), deadline_ns)
+        self._run_until(lambda: stop() or all(s.is_settled for s in found), deadline_ns)
         late = [f"{s.queue.node} waits for {s.waits_for}" for s in found if not s.is_settled]
         while not stop() and (unlisted := self._unlisted()):
             if not self._pause(deadline_ns):
@@ -230,13 +235,13 @@ class Operator:
     def _pause(self, deadline_ns: int) -> bool:
         """Let the world go on for a moment; false at the deadline."""
         now_ns = self._backend.now()
-        self._backend.run_until(lambda: False, min(deadline_ns, now_ns + ASK_AGAIN_NS))
+        self._run_until(lambda: False, min(deadline_ns, now_ns + ASK_AGAIN_NS))
         return self._backend.now() < deadline_ns
 
     def _ask(self, address: str, request: Command) -> Answer | None:
         answers: list[Answer] = []
         self._backend.step(NAME, lambda env: self.role.ask(env, address, request, QUERY_TIMEOUT_NS, answers))
-        self._backend.run_until(lambda: bool(answers), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
+        self._run_until(lambda: bool(answers), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
         return answers[0] if answers else None
 
     def _silent(self) -> list[str]:
@@ -277,7 +282,7 @@ class Operator:
         self._backend.step(
             NAME, lambda env: self.role.create_topic(env, process, queue, lambda _, status: statuses.append(status))
         )
-        self._backend.run_until(lambda: bool(statuses), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
+        self._run_until(lambda: bool(statuses), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
         return [] if statuses == ["OK"] else [f"{queue.node} ({', '.join(statuses) or 'no answer'})"]
 
 

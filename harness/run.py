@@ -1,28 +1,43 @@
-"""The life cycle of one run, from a scenario to a verdict.
+"""One run, from a scenario to a verdict: the door for the command line, for pytest and for campaigns.
 
-Question: in which order do load, faults, healing and judgement happen, and who bounds each of them?
+Question: in which order do load, faults, healing and judgement happen, who bounds each of them, and what is kept?
 
     prepare  start  steady  faults  heal  converge  drain  dump  check  report
+    `------------------- harness/lifecycle.py -------------' `-- here --'
 
-Each phase is an event in the history, with its time. The text is sequential and never sleeps: it asks the backend to
-run the world until something holds or a deadline passes, so it serves the simulator and real processes alike.
+Model. The life cycle writes one journal. When it is over the journal is closed and hashed, folded into columns and
+judged (``harness/judge.py``). What is kept is decided then: always, only if the outcome is not PASS, or never. Runs on
+real processes are always kept. With thousands of simulated runs nothing touches the disk unless it is kept.
 
-Limits. A phase that misses its deadline does not hang the run: its name goes into the facts and the verdict is at least
-UNKNOWN. A budget of the simulator that is reached ends the load and makes the run UNKNOWN. What the harness itself
-cannot do (a broker that never starts) is a ``HarnessError``.
+Limits. The folder's name is the only thing that knows the time of day; the journal of a simulated run is a function of
+scenario, seed, defects and code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from random import Random
+from typing import Any, Literal
+from zlib import crc32
 
-from checkers.verdict import Outcome, Verdict
+from checkers.columns import HistoryFormatError
+from checkers.history import History
+from checkers.verdict import Outcome, Verdict, worst
+from harness import runfolder
+from harness.backends.backend import Target
+from harness.backends.sim.seeds import derive
+from harness.cluster import Cluster, build
+from harness.errors import HistoryError, UsageError
+from harness.judge import judge
+from harness.lifecycle import Interrupt, Life, Progress
+from harness.recorder import Columns, Recorder, write_tables
+from harness.scenario import Scenario, find
+from harness.worlds import World, check_backend, open_target, open_world
 
-if TYPE_CHECKING:
-    from harness.scenario import Scenario
+__all__ = ["Interrupt", "Keep", "Progress", "RunResult", "run_scenario"]
 
 Keep = Literal["all", "failures", "none"]
 
@@ -41,7 +56,7 @@ class RunResult:
     history_sha256: str
     """Of ``journal.jsonl``; in the simulator a function of scenario, seed, defects and code."""
     unseed: int
-    """One more draw of the run's root generator after the run; 0 where the world is not deterministic."""
+    """One more draw of every generator after the run; 0 where the world is not deterministic."""
     folder: Path | None
     measures: Mapping[str, int] = field(default_factory=dict)
     interrupted: bool = False
@@ -54,29 +69,34 @@ class RunResult:
         return f"mqchaos run {self.scenario} --backend {self.backend} --target {self.target} --seed {self.seed:#x}"
 
 
-@dataclass(frozen=True)
-class Progress:
-    """For a live display, at most ten times a second of the run's clock."""
+@dataclass
+class _Attempt:
+    """What is fixed before anything runs."""
 
-    phase: str
-    now_ns: int
-    faults: tuple[str, ...]
-    """Faults that are active now, as sentences."""
-    measures: Mapping[str, int]
+    scenario: Scenario
+    backend: str
+    target: Target
+    seed: int
+    defects: tuple[str, ...]
+    keep: Keep
+    runs: Path
+    started: datetime
+    folder: Path | None = None
 
+    @property
+    def name(self) -> str:
+        """Of the run; one that is not kept is named by its seed."""
+        return self.folder.name if self.folder else f"r-unkept-{self.seed:x}"
 
-class Interrupt:
-    """Ctrl-C as a value, pressed by a signal handler: once for an early orderly end, twice to leave.
+    def child(self, name: str) -> Random:
+        """The harness's own generators, beside those of the simulator."""
+        return Random(derive(self.seed, f"harness/{name}"))
 
-    After the first the load stops, faults are healed, what can be is drained, and the history is judged; after the
-    second faults are healed and the run ends without a verdict (``KeyboardInterrupt``).
-    """
-
-    def __init__(self) -> None:
-        self.presses = 0
-
-    def press(self) -> None:
-        self.presses += 1
+    def make_folder(self) -> Path:
+        """The run's folder, made when it is first needed."""
+        if self.folder is None:
+            self.folder = runfolder.create(self.runs, self.seed, self.started)
+        return self.folder
 
 
 def run_scenario(
@@ -97,8 +117,176 @@ def run_scenario(
     ``failures`` that is written only if the outcome is not PASS, with ``none`` never (simulator only). Raises
     ``HarnessError`` and its kinds for what is no verdict, ``KeyboardInterrupt`` after a second press.
     """
-    from harness.lifecycle import Run
+    attempt = _attempt(scenario, backend, target, seed, out, defects, keep)
+    if keep == "all" or backend != "sim":
+        attempt.make_folder()
+    world = open_world(backend, attempt.target, seed, attempt.name, attempt.folder)
+    try:
+        return _run_in(world, attempt, on_progress, interrupt or Interrupt())
+    finally:
+        world.close()
 
-    return Run.of(
-        scenario, backend, target, seed, out, tuple(defects), keep, on_progress, interrupt or Interrupt()
-    ).result()
+
+def _attempt(
+    scenario: Scenario | str | Path,
+    backend: str,
+    target: str,
+    seed: int,
+    out: Path | None,
+    defects: Sequence[str],
+    keep: Keep,
+) -> _Attempt:
+    check_backend(backend)
+    if keep == "none" and backend != "sim":
+        raise UsageError("only simulated runs can leave nothing behind", hint="keep='failures' or 'all'")
+    the_target = open_target(target)
+    the_target.prepare()
+    return _Attempt(
+        _scenario(scenario),
+        backend,
+        the_target,
+        seed,
+        tuple(defects),
+        keep,
+        out or runfolder.RUNS,
+        datetime.now(UTC),
+    )
+
+
+def _scenario(scenario: Scenario | str | Path) -> Scenario:
+    if isinstance(scenario, Scenario):
+        return scenario
+    from harness.scenario_file import load
+
+    return load(find(str(scenario)))
+
+
+def _run_in(
+    world: World, attempt: _Attempt, on_progress: Callable[[Progress], None] | None, interrupt: Interrupt
+) -> RunResult:
+    backend = world.backend
+    cluster = build(attempt.scenario, backend.host, attempt.defects)
+    recorder = _recorder(attempt, backend.now)
+    life = Life(attempt.scenario, cluster, backend, recorder, attempt.child, world.heal_journal, interrupt, on_progress)
+    if attempt.folder:
+        _begin_folder(attempt, attempt.folder, cluster)
+    try:
+        life.live()
+    finally:
+        digest = recorder.close()
+        if attempt.folder:
+            _collect(world, cluster, attempt.folder)
+    columns = recorder.columns()
+    run = _run_document(attempt, cluster) | {
+        "history_sha256": digest,
+        "unseed": f"{backend.entropy():#x}",
+        "phases": [list(phase) for phase in life.phases],
+        "interrupted": interrupt.presses > 0,
+    }
+    verdicts = tuple(judge(_history(columns), run))
+    run["verdict"] = worst(verdicts).name
+    if attempt.keep == "all" or attempt.folder or (attempt.keep == "failures" and worst(verdicts) > Outcome.PASS):
+        _keep(world, attempt, cluster, recorder, columns, run, verdicts)
+    return _result(attempt, run, verdicts, life)
+
+
+def _recorder(attempt: _Attempt, clock: Callable[[], int]) -> Recorder:
+    path = attempt.folder / runfolder.JOURNAL if attempt.folder else None
+    run_id = crc32(f"{attempt.scenario.name}/{attempt.seed}".encode())
+    return Recorder(clock, run_id, path, durable=attempt.backend != "sim")
+
+
+def _history(columns: Columns) -> History:
+    try:
+        return History.from_columns(columns)
+    except HistoryFormatError as error:
+        raise HistoryError(f"the recorder wrote what cannot be: {error}") from error
+
+
+def _run_document(attempt: _Attempt, cluster: Cluster) -> dict[str, Any]:
+    scenario = attempt.scenario
+    return {
+        "run": attempt.name,
+        "scenario": scenario.name,
+        "claims": list(scenario.claims),
+        "mode": scenario.mode,
+        "flush": scenario.topology.flush,
+        "backend": attempt.backend,
+        "target": attempt.target.name,
+        "seed": f"{attempt.seed:#x}",
+        "commit": runfolder.commit() if attempt.folder else "",
+        "started_epoch_ms": int(attempt.started.timestamp() * 1000),
+        "faults": [_fault_document(fault) for fault in scenario.faults],
+        "nodes": {spec.name: dict(spec.properties) for spec in cluster.nodes},
+        "defects": list(attempt.defects),
+        "expect": {"lost": scenario.expect.lost} if scenario.expect.lost else {},
+    }
+
+
+def _fault_document(fault: Any) -> dict[str, Any]:
+    hold = str(fault.hold) if fault.hold else ""
+    return {
+        "id": fault.id,
+        "do": fault.do,
+        "on": str(fault.on),
+        "at": str(fault.at),
+        "for": hold,
+        "with": dict(fault.options),
+    }
+
+
+def _begin_folder(attempt: _Attempt, folder: Path, cluster: Cluster) -> None:
+    """What makes a run readable that is killed from now on."""
+    from harness.scenario_file import dump
+
+    (folder / "scenario.yaml").write_text(dump(attempt.scenario), encoding="utf-8")
+    runfolder.write_run(folder, _run_document(attempt, cluster))
+    runfolder.point_latest(folder)
+
+
+def _collect(world: World, cluster: Cluster, folder: Path) -> None:
+    for spec in cluster.nodes:
+        node_folder = folder / "nodes" / spec.name
+        node_folder.mkdir(parents=True, exist_ok=True)
+        world.backend.collect(spec.name, node_folder)
+
+
+def _keep(
+    world: World,
+    attempt: _Attempt,
+    cluster: Cluster,
+    recorder: Recorder,
+    columns: Columns,
+    run: dict[str, Any],
+    verdicts: tuple[Verdict, ...],
+) -> None:
+    from harness.report import write_report
+
+    if attempt.folder is None:
+        folder = attempt.make_folder()
+        _begin_folder(attempt, folder, cluster)
+        (folder / runfolder.JOURNAL).write_bytes(recorder.journal())
+        _collect(world, cluster, folder)
+    folder = attempt.make_folder()
+    run |= {"run": folder.name, "commit": runfolder.commit()}
+    write_tables(columns, folder)
+    runfolder.write_run(folder, run)
+    runfolder.write_verdict(folder, verdicts)
+    write_report(folder)
+
+
+def _result(attempt: _Attempt, run: Mapping[str, Any], verdicts: tuple[Verdict, ...], life: Life) -> RunResult:
+    return RunResult(
+        run=attempt.name,
+        scenario=attempt.scenario.name,
+        backend=attempt.backend,
+        target=attempt.target.name,
+        seed=attempt.seed,
+        outcome=worst(verdicts),
+        verdicts=verdicts,
+        history_sha256=run["history_sha256"],
+        unseed=int(run["unseed"], 16),
+        folder=attempt.folder,
+        measures=life.measures,
+        interrupted=run["interrupted"],
+    )
