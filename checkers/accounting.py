@@ -11,7 +11,8 @@ Model. The drain after the last heal is the truth about the end. Then
     recovered    not promised (``weak``, ``info``), but there
     unreachable  a broker answered that the topic does not exist, until it was created again; allowed after a power cut
 
-Limits. A queue that was not drained proves nothing: if acknowledged messages of it were not read, the verdict is UNKNOWN.
+Limits. A queue that was not drained proves nothing: if acknowledged messages of it were not read, the verdict is
+UNKNOWN.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def _foreign(history: History, row: int) -> Anomaly:
     queue = int(history.ops.queue[history.ops.rows(reads.op[row : row + 1])[0]])
     offset = int(reads.offset[row])
     sentence = (
-        f"{history.queues.name(queue)} @{offset} holds something that nobody sent ({reads.detail[row] or 'no digest'}), "
-        f"read by {history.op_text(op)}."
+        f"{history.queues.name(queue)} @{offset} holds something that nobody sent "
+        f"({reads.detail[row] or 'no digest'}), read by {history.op_text(op)}."
     )
     return Anomaly("phantom", sentence, (op,), {"queue": queue, "offset": offset, "digest": reads.detail[row]})
 
@@ -150,8 +151,8 @@ def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int
     allowed = any(promise is not None and promise.unreachable for promise in promises)
     cause = f"after {hits[-1].words()}" if hits else "although no fault had hit it"
     sentence = (
-        f"{node} answered at {seconds(instants[0])} that the topic does not exist, {cause}: its messages were unreachable "
-        f"until the topic was created again."
+        f"{node} answered at {seconds(instants[0])} that the topic does not exist, {cause}: its messages were "
+        f"unreachable until the topic was created again."
     )
     asked = history.ops.status.mask("TOPIC_NOT_EXIST") & history.ops.node.mask(node, broker_name(node))
     details = {"node": node, "first_ns": instants[0], "times": len(instants)}

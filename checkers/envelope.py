@@ -3,14 +3,14 @@
 Question: an acknowledged message is not there any more. Is that what the mode allows?
 
 Model. Asynchronous flush keeps the tail of the commit log in the page cache. Every ``flushIntervalCommitLog`` a thread
-flushes if at least ``flushCommitLogLeastPages`` pages are dirty, and everything if ``flushCommitLogThoroughInterval`` has
-passed since it last did (RocketMQ: FlushRealTimeService). So a power cut may take, of the hit broker's messages stored since
-the cut before:
+flushes if at least ``flushCommitLogLeastPages`` pages are dirty, and everything if ``flushCommitLogThoroughInterval``
+has passed since it last did (RocketMQ: FlushRealTimeService). So a power cut may take, of the hit broker's messages
+stored since the cut before:
 
   suffix    nothing that lies before a survivor in that broker's log (by physical position; without positions by the
             offsets of each queue)
-  pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost byte on
-  age       nothing acknowledged longer ago than thorough interval + interval + slack
+  pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost
+  byte on age       nothing acknowledged longer ago than thorough interval + interval + slack
 
 Time during which the node was paused does not count: its flush thread did not run either. Everything else is a failure:
 loss without an effective power cut, loss with synchronous flush, loss of a narrower promise (``expect: {lost: none}``).

@@ -7,8 +7,8 @@ injector recorded, not by what the plan wanted: its nodes as resolved, the insta
 its probe saw it bite (1 yes, 0 no, −1 not known).
 
 Event rows of a fault: kind ``fault``, ``fault`` = its id, ``step`` = resolve (before the act; detail: do, left, right,
-with) | inject (after the act) | refused | probe | heal | heal_probe, ``node`` = a node of the left side. So the act lies
-between *begin* (resolve) and *inject*. ``inject`` with effective 0 says that nothing, or not all of it, was done.
+with) | inject (after the act) | refused | probe | heal | heal_probe, ``node`` = a node of the left side. So the act
+lies between *begin* (resolve) and *inject*. ``inject`` with effective 0 says that nothing, or not all of it, was done.
 
 Limits. Times are those of the recorder: an act is somewhere inside its two events.
 """

@@ -257,9 +257,7 @@ def _sorted_by(columns: dict[str, Column], keys: tuple[str, ...]) -> dict[str, C
     if _is_sorted(arrays):
         return columns
     order = np.lexsort(arrays[::-1])
-    return {
-        name: column.take(order) if isinstance(column, Text) else column[order] for name, column in columns.items()
-    }
+    return {name: column.take(order) if isinstance(column, Text) else column[order] for name, column in columns.items()}
 
 
 def _is_sorted(arrays: list[Ints]) -> bool:

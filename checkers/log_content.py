@@ -288,12 +288,11 @@ def _two_values(polls: Polls, content: Content, row: int, slot: int, count: int)
     poll = int(np.searchsorted(ends, row, side="right"))
     other = int(content.value[slot])
     known_by = int(content.append[slot])
-    if known_by >= 0:
-        witness = int(content.appends.op[known_by])
-    else:
-        witness = first_reader(polls, queue, offset, other)
+    witness = int(content.appends.op[known_by]) if known_by >= 0 else first_reader(polls, queue, offset, other)
     ops = (witness, int(polls.op[poll]))
-    return LogViolation("two-values-one-offset", queue, offset, offset, ops, (other, int(polls.value[row])), count=count)
+    return LogViolation(
+        "two-values-one-offset", queue, offset, offset, ops, (other, int(polls.value[row])), count=count
+    )
 
 
 def first_reader(polls: Polls, queue: int, offset: int, value: int) -> int:

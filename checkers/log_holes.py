@@ -12,6 +12,7 @@ Limits. Unknown batches of several messages: see :func:`fill_holes`.
 
 from __future__ import annotations
 
+import itertools
 from heapq import heapify, heappop
 
 import numpy as np
@@ -27,7 +28,7 @@ UNEQUAL_BATCHES = (
 
 
 def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogViolation | None]:
-    """Enter the assigned invocations into ``content.lo``. Returns reasons for *unknown*, and a violation if there is one.
+    """Enter the assigned invocations into ``content.lo``; reasons for *unknown*, and a violation if there is one.
 
     Unknown batches nobody saw count as that many singles first: if even that fails, it is a violation. If singles
     alone suffice, all is well. In between the answer is unknown.
@@ -71,7 +72,7 @@ def _deadlines(content: Content, holes: Ints) -> Ints:
 def _runs(content: Content, holes: Ints) -> list[tuple[int, int]]:
     """[start, end) of the holes of each queue that has any."""
     cuts = np.searchsorted(holes, content.slots.base)
-    return [(int(start), int(end)) for start, end in zip(cuts[:-1], cuts[1:], strict=True) if end > start]
+    return [(int(start), int(end)) for start, end in itertools.pairwise(cuts) if end > start]
 
 
 def _assign(content: Content, holes: Ints, deadline: Ints, rows: Ints) -> Ints | None:

@@ -4,8 +4,8 @@ Question: can the start have passed each offset at an instant that suits every r
 
 Model. W(o) is the instant at which the start passes o; it never decreases with o. A refused poll of o, or a start query
 that answers more than o, ends after it: W(o) ≤ ret. A read [f, h] saw the start at or below f, while h existed: inv ≤
-W(f) and T(h) ≤ W(f). A start query that answers x needs inv ≤ W(x). Every condition between T and W reads T ≤ W, so T is
-taken pointwise least (the running maximum of lo) and W pointwise greatest (suffix minimum of its upper bounds), and
+W(f) and T(h) ≤ W(f). A start query that answers x needs inv ≤ W(x). Every condition between T and W reads T ≤ W, so T
+is taken pointwise least (the running maximum of lo) and W pointwise greatest (suffix minimum of its upper bounds), and
 each read is tested by itself: exact.
 """
 

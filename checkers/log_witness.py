@@ -101,7 +101,11 @@ def high_source(log: LogInput, content: Content, slot: int) -> tuple[Source, int
     found = same[content.slots.of(polls.queue[same], polls.tops()[same]) == slot] if len(same) else same
     if len(found):
         return "read", int(polls.op[found[0]])
-    names: tuple[tuple[Source, Claims, int], ...] = (("end", log.ends, 0), ("end", log.starts, 0), ("refused", log.refused, 1))
+    names: tuple[tuple[Source, Claims, int], ...] = (
+        ("end", log.ends, 0),
+        ("end", log.starts, 0),
+        ("refused", log.refused, 1),
+    )
     for name, claims, more in names:
         same = np.flatnonzero(claims.ret == bound)
         found = same[content.slots.below(claims.queue[same], claims.at[same] + more) == slot]

@@ -1,0 +1,152 @@
+"""Words and pictures: what a violation means to a person, and a timeline of the operations that prove it.
+
+Question: which message, which queue, which offset, which operations, and what was broken nearby at that time?
+
+Model. A sentence says what is wrong in one clause, then names the operations with their times, then the nearest fault.
+A drawing is a small SVG: one bar an operation from invocation to completion (open ones fade out at the right), in the
+order of invocation, fault windows behind them. Both are pure functions of the history.
+
+Limits. A drawing shows at most :data:`DRAWN_MAX` operations: it is for the proof, not for the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from checkers.facts import RunFacts
+from checkers.history import History, seconds
+from checkers.log_input import LogViolation
+
+DRAWN_MAX = 12
+
+
+def log_sentence(history: History, facts: RunFacts, violation: LogViolation) -> str:
+    """The violation of a log in words."""
+    queue = history.queues.name(violation.queue)
+    clause = _CLAUSES[violation.kind].format(
+        queue=queue,
+        low=violation.low,
+        high=violation.high,
+        values=_messages(violation.values),
+        first=_message(violation.values, 0),
+        second=_message(violation.values, 1),
+        needed=violation.values[0] if violation.values else "",
+        available=violation.values[1] if len(violation.values) > 1 else "",
+    )
+    proof = "; ".join(history.op_text(op) for op in violation.ops if op >= 0)
+    more = f" ({violation.count} such cases, this is the shortest)" if violation.count > 1 else ""
+    return f"{clause}{more}. Proof: {proof}. {near(history, facts, violation.ops)}"
+
+
+_CLAUSES = {
+    "two-values-one-offset": "{queue} @{low} holds two different messages, {first} and {second}",
+    "value-at-two-offsets": "{first} stands at two offsets of {queue}, @{low} and @{high}, though it was sent once",
+    "phantom": "{queue} @{low} holds a message that nobody sent",
+    "failed-append-visible": "{first} was certainly refused, and yet it stands at {queue} @{low}",
+    "resurrected": "{first} was lost by a power cut, and now it stands at {queue} @{low} again",
+    "wrong-queue": "{first} stands at {queue} @{low}, but was sent to another queue",
+    "skipped-in-read": "a poll of {queue} left out @{low}",
+    "hole-without-writer": (
+        "{queue} @{low} exists, since @{high} does, but no message can be there: {needed} are needed up to there, "
+        "only {available} unanswered sends had begun"
+    ),
+    "real-time-order": "{queue} @{low} was given to a message whose send began after @{high} had been acknowledged",
+    "read-from-future": "{queue} @{high} was seen before the message at @{low} was sent",
+    "stale-or-lost": "{queue} @{high} was acknowledged, and a later answer says that the queue ends at @{low}",
+    "went-backwards": "{queue} @{high} was seen, and a later answer says that the queue ends at @{low}",
+    "torn-batch": "the end of {queue} was said to be @{low}, in the middle of one batch",
+    "read-of-trimmed": "{queue} @{low} was read after the start had passed it",
+}
+
+
+def _message(values: Sequence[int], index: int) -> str:
+    if index >= len(values):
+        return "a message"
+    return f"m{values[index]}" if values[index] >= 0 else "something that is none of ours"
+
+
+def _messages(values: Sequence[int]) -> str:
+    return ", ".join(_message(values, index) for index in range(len(values)))
+
+
+def near(history: History, facts: RunFacts, ops: Sequence[int]) -> str:
+    """The nearest fault to the last of *ops* that is known, as a sentence."""
+    known = [op for op in ops if op >= 0]
+    if not known or not facts.faults:
+        return "No fault was injected."
+    row = int(history.ops.rows(np.array(known[-1:]))[0])
+    fault = facts.nearest_fault(int(history.ops.invoke_ns[row]))
+    return f"Nearest fault: {fault.words()}." if fault else "No fault was injected."
+
+
+_LANE, _LEFT, _WIDTH, _TOP = 22, 10, 900, 34
+_COLOURS = {"ok": "#2f7d4f", "weak": "#b58900", "info": "#8a8a8a", "fail": "#b03a2e"}
+
+
+def timeline(history: History, facts: RunFacts, ops: Sequence[int], title: str = "") -> str:
+    """An SVG of *ops* (at most :data:`DRAWN_MAX`) on the run's clock, with the faults of that time behind them."""
+    known = [op for op in dict.fromkeys(ops) if op >= 0][:DRAWN_MAX]
+    rows = history.ops.rows(np.array(known, dtype=np.int64))
+    rows = rows[np.argsort(history.ops.invoke_event[rows], kind="stable")]
+    begin, end = _span(history, rows)
+    height = _TOP + _LANE * len(rows) + 24
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<text x="{_LEFT}" y="16" font-weight="bold">{escape(title)}</text>',
+        *_fault_bands(facts, begin, end, height),
+        *(line for lane, row in enumerate(rows.tolist()) for line in _bar(history, row, lane, begin, end)),
+        f'<text x="{_LEFT}" y="{height - 6}" fill="#555">{seconds(begin)}</text>',
+        f'<text x="{_WIDTH - _LEFT}" y="{height - 6}" fill="#555" text-anchor="end">{seconds(end)}</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _span(history: History, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[int, int]:
+    if not len(rows):
+        return 0, 1
+    invoked, completed = history.ops.invoke_ns[rows], history.ops.complete_ns[rows]
+    begin = int(invoked.min())
+    end = max(int(invoked.max()), int(completed.max()))
+    margin = max((end - begin) // 20, 1)
+    return max(0, begin - margin), end + margin
+
+
+def _x(ns: int, begin: int, end: int) -> int:
+    """Integer pixels, so that a drawing is the same on every machine."""
+    inside = min(max(ns, begin), end)
+    return _LEFT + (inside - begin) * (_WIDTH - 2 * _LEFT) // max(end - begin, 1)
+
+
+def _fault_bands(facts: RunFacts, begin: int, end: int, height: int) -> list[str]:
+    bands = []
+    for fault in facts.faults:
+        if fault.begin_ns > end or fault.heal_ns < begin:
+            continue
+        left, right = _x(fault.begin_ns, begin, end), _x(fault.heal_ns, begin, end)
+        bands.append(f'<rect x="{left}" y="22" width="{max(right - left, 2)}" height="{height - 44}" fill="#f6d9d5"/>')
+        bands.append(f'<text x="{left + 3}" y="32" fill="#b03a2e" font-size="10">{escape(fault.kind)}</text>')
+    return bands
+
+
+def _bar(history: History, row: int, lane: int, begin: int, end: int) -> list[str]:
+    ops = history.ops
+    top = _TOP + lane * _LANE
+    is_open = int(ops.complete_ns[row]) < 0
+    left = _x(int(ops.invoke_ns[row]), begin, end)
+    right = _x(end if is_open else int(ops.complete_ns[row]), begin, end)
+    colour = _COLOURS[ops.outcome[row]]
+    dash = ' stroke-dasharray="4 3"' if is_open else ""
+    near_left = left < _WIDTH // 2
+    x, anchor = (left + 4, "start") if near_left else (right - 4, "end")
+    label = escape(history.op_text(int(ops.op[row])))
+    return [
+        f'<rect x="{left}" y="{top}" width="{max(right - left, 3)}" height="16" rx="3" fill="{colour}" '
+        f'fill-opacity="0.25" stroke="{colour}"{dash}/>',
+        f'<text x="{x}" y="{top + 12}" text-anchor="{anchor}">{label}</text>',
+    ]

@@ -1,0 +1,186 @@
+"""The check ``log`` of a run: every queue an append-only log, epoch by epoch, with bounded staleness.
+
+Question: does any answer contradict all others, and how late may a reader have been?
+
+Model. Each epoch is decided without the claims "the end is at most …" (see :mod:`checkers.log_history`); any violation
+is FAIL. Then each such claim is measured: it is *stale* if it began after the latest instant at which its offset can
+have come into being, T̄(o) = min{hi(j) : j ≥ o}, and by as much as it began later. That is the least bound for which
+"every answer is at most so old" holds. Time in which the broker was paused or dead does not count.
+
+Limits. Staleness beyond the contract's bound is FAIL; without a contract it is only measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.columns import NEVER, Ints
+from checkers.explain import log_sentence, near
+from checkers.facts import FaultFact, RunFacts
+from checkers.history import History, seconds
+from checkers.log import LogResult, check_log
+from checkers.log_content import Content
+from checkers.log_history import Rows, inherit, input_of, rows_of
+from checkers.log_input import Claims, LogInput, LogViolation
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power")
+
+
+def check_logs(history: History, facts: RunFacts) -> Verdict:
+    """Judge all queues of *history*."""
+    rows = rows_of(history, facts)
+    anomalies: list[Anomaly] = []
+    reasons: list[str] = []
+    stale = Staleness()
+    content: Content | None = None
+    for epoch in range(rows.epochs):
+        inherited = None if content is None else inherit(history, rows, epoch, content)
+        log = input_of(history, rows, epoch, inherited)
+        result = check_log(log, fresh=False)
+        anomalies += [_anomaly(history, facts, content, result, violation) for violation in result.violations]
+        reasons += result.unknown
+        content = result.content
+        if result.violations:
+            break
+        stale = stale.worse(_staleness(history, facts, rows, log, content))
+    return _verdict(history, facts, rows, anomalies, reasons, stale)
+
+
+def _verdict(
+    history: History, facts: RunFacts, rows: Rows, anomalies: list[Anomaly], reasons: list[str], stale: Staleness
+) -> Verdict:
+    contract = facts.contract()
+    bound_ns = contract.visible_within_ns if contract else NEVER
+    if stale.count:
+        anomalies.append(stale.anomaly(history, facts, int(bound_ns)))
+    if not len(rows.polls):
+        reasons.append("no message was read: nothing to compare the acknowledgements with")
+    failed = any(not anomaly.allowed for anomaly in anomalies)
+    measures = {
+        "sends": len(rows.sends),
+        "polls": len(rows.polls),
+        "messages_read": len(history.reads),
+        "empty_polls": len(rows.empties),
+        "end_queries": len(rows.ends),
+        "epochs": rows.epochs,
+        "stale_answers": stale.count,
+        "stale_max_ms": stale.worst_ns // 1_000_000,
+    }
+    outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict("log", outcome, tuple(anomalies), measures, tuple(reasons))
+
+
+def _anomaly(
+    history: History, facts: RunFacts, before: Content | None, result: LogResult, violation: LogViolation
+) -> Anomaly:
+    if violation.kind == "failed-append-visible" and before is not None:
+        violation = _resurrected(before, violation)
+    return Anomaly(
+        violation.kind,
+        log_sentence(history, facts, violation),
+        tuple(op for op in violation.ops if op >= 0),
+        {
+            "queue": history.queues.name(violation.queue),
+            "low": violation.low,
+            "high": violation.high,
+            "values": list(violation.values),
+            "low_by": violation.low_by,
+            "high_by": violation.high_by,
+            "count": violation.count,
+        },
+    )
+
+
+def _resurrected(before: Content, violation: LogViolation) -> LogViolation:
+    """A message that the epoch before had stored, and that the power cut took, is back."""
+    was_there = (before.value == violation.values[0]).any()
+    return replace(violation, kind="resurrected") if was_there else violation
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """How many answers said less than had been acknowledged or seen, and the worst of them."""
+
+    count: int = 0
+    worst_ns: int = 0
+    queue: int = -1
+    offset: int = -1
+    op: int = -1
+    witness: int = -1
+
+    def worse(self, other: Staleness) -> Staleness:
+        worst = other if other.worst_ns >= self.worst_ns and other.count else self
+        return replace(worst, count=self.count + other.count)
+
+    def anomaly(self, history: History, facts: RunFacts, bound_ns: int) -> Anomaly:
+        """The worst answer in words; a failure if it is later than *bound_ns*."""
+        queue = history.queues.name(self.queue)
+        allowed = self.worst_ns <= bound_ns
+        proof = "; ".join(history.op_text(op) for op in (self.witness, self.op) if op >= 0)
+        verdict = "within what the contract allows" if allowed else f"the contract allows {seconds(bound_ns)}"
+        sentence = (
+            f"{queue} was said to end at @{self.offset} {seconds(self.worst_ns)} after more was known to be there "
+            f"({self.count} such answers, this is the worst), {verdict}. Proof: {proof}. "
+            f"{near(history, facts, (self.op,))}"
+        )
+        details = {"queue": queue, "offset": self.offset, "stale_ns": self.worst_ns, "count": self.count}
+        return Anomaly("stale", sentence, tuple(op for op in (self.witness, self.op) if op >= 0), details, allowed)
+
+
+def _staleness(history: History, facts: RunFacts, rows: Rows, log: LogInput, content: Content) -> Staleness:
+    found = Staleness()
+    latest = _latest_birth(content)
+    for claims in (log.empties, log.ends):
+        slots = content.slots.at_or_above(claims.queue, claims.at)
+        inside = np.flatnonzero(slots >= 0)
+        late = inside[claims.invoke[inside] > latest[slots[inside]]]
+        for row in late.tolist():
+            found = found.worse(_stale(history, facts, claims, row, int(latest[slots[row]])))
+    return found
+
+
+def _latest_birth(content: Content) -> Ints:
+    """T̄ by slot: the latest event at which the offset can have come into being."""
+    latest = content.hi_shared().copy()
+    base = content.slots.base
+    for queue in range(len(base) - 1):
+        part = latest[base[queue] : base[queue + 1]]
+        part[:] = np.minimum.accumulate(part[::-1])[::-1]
+    return latest
+
+
+def _stale(history: History, facts: RunFacts, claims: Claims, row: int, event: int) -> Staleness:
+    ops = history.ops
+    op, queue = int(claims.op[row]), int(claims.queue[row])
+    begun_ns = int(ops.invoke_ns[ops.rows(claims.op[row : row + 1])[0]])
+    witness_row, known_ns = _instant(history, event)
+    late_ns = begun_ns - known_ns - _standstill_ns(facts, history.queues.broker_of(queue), known_ns, begun_ns)
+    witness = int(ops.op[witness_row]) if witness_row >= 0 else -1
+    return Staleness(1, max(late_ns, 0), queue, int(claims.at[row]), op, witness)
+
+
+def _instant(history: History, event: int) -> tuple[int, int]:
+    """(row of the operation that completed with *event* or −1, when that was)."""
+    rows = np.flatnonzero(history.ops.complete_event == event)
+    if len(rows):
+        return int(rows[0]), int(history.ops.complete_ns[rows[0]])
+    place = int(np.searchsorted(history.events.event, event))
+    return -1, int(history.events.ns[min(place, len(history.events) - 1)])
+
+
+def _standstill_ns(facts: RunFacts, broker: str, begin: int, end: int) -> int:
+    """How much of [begin, end] the broker was paused or dead."""
+    spans = sorted(_span(fault) for fault in facts.faults if fault.kind in STANDSTILLS and fault.hits(broker))
+    total, reached = 0, begin
+    for left, right in spans:
+        left, right = max(left, reached), min(right, end)
+        if right > left:
+            total, reached = total + right - left, right
+    return total
+
+
+def _span(fault: FaultFact) -> tuple[int, int]:
+    return fault.begin_ns, fault.heal_ns

@@ -1,0 +1,263 @@
+"""From a run's history to logs: which operations say what about which queue, between which power cuts.
+
+Question: is each queue of each broker one append-only log, except where a power cut truncated it?
+
+Model. A queue is judged in *epochs*: a power cut of its broker that was not seen to do nothing begins a new one at the
+event after the act (nothing invoked later was served by what it ended). Within an epoch the theorem of
+:mod:`checkers.log` holds. From one epoch to the next the content below the truncation is carried over, as appends that
+existed before everything else; what lay above is gone, its offsets may be used again, and it may not come back. The
+truncation is the first offset at which the new epoch contradicts the old one. Whether the loss was allowed is the
+business of :mod:`checkers.accounting`: it is not reported twice. After any other fault there is no new epoch, so an
+offset used again is *two values at one offset*.
+
+A broker dispatches its log to its queues asynchronously, so an acknowledged message may be invisible for a moment. The
+claims "the end is at most …" of empty polls and end queries are therefore judged apart: everything else must hold
+exactly, and their staleness must stay below the contract's bound.
+
+Limits. Reads of slaves are not judged here. An operation that was invoked before the cut counts to the old epoch.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns import NEVER, Bools, Ints
+from checkers.envelope import power_cuts
+from checkers.facts import RunFacts
+from checkers.history import History
+from checkers.log_content import EMPTY, Content
+from checkers.log_input import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, Claims, LogInput, Polls
+
+BEFORE_ALL = -1
+"""Invocation of an append that existed before its epoch began."""
+
+INHERITED = -1
+"""Op number of such an append."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of ``ops`` by what they say about logs; ``epoch`` and ``ret`` are by row of all of ``ops``."""
+
+    sends: Ints
+    polls: Ints
+    empties: Ints
+    ends: Ints
+    starts: Ints
+    refused: Ints
+    epoch: Ints
+    ret: Ints
+    epochs: int
+    cut_event: dict[tuple[int, int], int]
+    """(queue, epoch) → event that began it; the first epoch has none."""
+
+
+def rows_of(history: History, facts: RunFacts) -> Rows:
+    """Sort the operations by what they claim. Slaves are left out; so is everything without a queue."""
+    ops = history.ops
+    here = (ops.queue >= 0) & ~_of_slaves(history)
+    answered = here & ops.outcome.mask("ok")
+    pulls = answered & ops.f.mask("pull", "drain")
+    moved = np.flatnonzero(pulls & ops.status.mask("PULL_OFFSET_MOVED"))
+    epoch, epochs, cut_event = _epochs(history, facts)
+    return Rows(
+        sends=np.flatnonzero(here & ops.f.mask("send") & (ops.message >= 0)),
+        polls=np.flatnonzero(pulls & ops.status.mask("FOUND") & (ops.count > 0)),
+        empties=np.flatnonzero(pulls & ops.status.mask("PULL_NOT_FOUND") & (ops.offset >= 0)),
+        ends=np.flatnonzero(answered & ops.f.mask("query_max") & (ops.offset >= 0)),
+        starts=np.flatnonzero(answered & ops.f.mask("query_min") & (ops.offset >= 0)),
+        refused=moved[_is_too_small(history, moved)],
+        epoch=epoch,
+        ret=ops.return_event(),
+        epochs=epochs,
+        cut_event=cut_event,
+    )
+
+
+_SLAVE = re.compile(r".+-[1-9]\d*")
+
+
+def _of_slaves(history: History) -> Bools:
+    """Operations that a node with a broker id above 0 answered (``broker-a-1``)."""
+    ops = history.ops
+    brokers = set(history.queues.broker.values)
+    slaves = [node for node in ops.node.values if _SLAVE.fullmatch(node) and node.rpartition("-")[0] in brokers]
+    return ops.node.mask(*slaves)
+
+
+def _is_too_small(history: History, rows: Ints) -> Bools:
+    """PULL_OFFSET_MOVED says where to go on (``next 17``): forward, if the offset asked for had been trimmed."""
+    details = [history.ops.detail[row] for row in rows.tolist()]
+    targets = [int(match[1]) if (match := _NEXT.search(detail)) else -1 for detail in details]
+    return np.array(targets, dtype=np.int64) > history.ops.offset[rows]
+
+
+_NEXT = re.compile(r"next (\d+)")
+
+
+def _epochs(history: History, facts: RunFacts) -> tuple[Ints, int, dict[tuple[int, int], int]]:
+    ops = history.ops
+    epoch = np.zeros(len(ops), dtype=np.int64)
+    most, cut_event = 1, {}
+    for broker in sorted(set(history.queues.broker)):
+        events = [fault.inject_event for fault in power_cuts(facts, broker)]
+        if not events:
+            continue
+        queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+        rows = np.flatnonzero(np.isin(ops.queue, queues))
+        epoch[rows] = np.searchsorted(np.array(events, dtype=np.int64), ops.invoke_event[rows], side="right")
+        most = max(most, len(events) + 1)
+        cut_event.update({(queue, number + 1): event for queue in queues for number, event in enumerate(events)})
+    return epoch, most, cut_event
+
+
+def input_of(history: History, rows: Rows, epoch: int, inherited: Appends | None) -> LogInput:
+    """The logs of one epoch; queues are numbered as in the history."""
+    ops = history.ops
+    count = int(max(history.queues.queue.max(initial=-1), ops.queue.max(initial=-1))) + 1
+
+    def here(some: Ints) -> Ints:
+        return some if rows.epochs == 1 else some[rows.epoch[some] == epoch]
+
+    def claims(some: Ints) -> Claims:
+        some = here(some)
+        return Claims(ops.queue[some], ops.offset[some], ops.invoke_event[some], rows.ret[some], ops.op[some])
+
+    appends = _appends(history, rows, here(rows.sends))
+    return LogInput(
+        queue_count=count,
+        appends=appends if inherited is None else _joined(inherited, appends),
+        polls=_polls(history, rows, here(rows.polls)),
+        empties=claims(rows.empties),
+        ends=claims(rows.ends),
+        starts=claims(rows.starts),
+        refused=claims(rows.refused),
+    )
+
+
+def _appends(history: History, rows: Rows, sends: Ints) -> Appends:
+    ops = history.ops
+    outcome = ops.outcome.take(sends)
+    stored = outcome.mask("ok", "weak") & (ops.offset[sends] >= 0)
+    kind = np.where(stored, ACKED, np.where(outcome.mask("fail"), FAILED, UNKNOWN)).astype(np.int64)
+    return Appends(
+        queue=ops.queue[sends],
+        value=ops.message[sends],
+        offset=np.where(stored, ops.offset[sends], -1),
+        invoke=ops.invoke_event[sends],
+        ret=np.where(kind == UNKNOWN, NEVER, rows.ret[sends]),
+        outcome=kind,
+        op=ops.op[sends],
+    )
+
+
+def _polls(history: History, rows: Rows, polls: Ints) -> Polls:
+    """Polls with the rows of ``reads`` that are theirs; reads are sorted by op, and so are the rows of ops."""
+    ops, reads = history.ops, history.reads
+    first = np.searchsorted(reads.op, ops.op[polls])
+    last = np.searchsorted(reads.op, ops.op[polls], side="right")
+    polls, first, last = polls[last > first], first[last > first], last[last > first]
+    count = last - first
+    if int(count.sum()) == len(reads):
+        offset, value = reads.offset, reads.message
+    else:
+        skipped = np.repeat(first - np.cumsum(count) + count, count)
+        its = np.arange(int(count.sum()), dtype=np.int64) + skipped
+        offset, value = reads.offset[its], reads.message[its]
+    if (value < 0).any():
+        value = np.where(value < 0, FOREIGN, value)
+    return Polls(
+        queue=ops.queue[polls],
+        count=count,
+        invoke=ops.invoke_event[polls],
+        ret=rows.ret[polls],
+        op=ops.op[polls],
+        asked=ops.offset[polls],
+        offset=offset,
+        value=value,
+    )
+
+
+def _joined(first: Appends, second: Appends) -> Appends:
+    return Appends(
+        *(
+            np.concatenate((getattr(first, name), getattr(second, name)))
+            for name in ("queue", "value", "offset", "invoke", "ret", "outcome", "op")
+        )
+    )
+
+
+def inherit(history: History, rows: Rows, epoch: int, before: Content) -> Appends:
+    """What epoch *epoch* finds: the content of *before* below the truncation, and what may still come of the rest.
+
+    Unknown appends of the past stay unknown. Stored messages above the truncation are gone: as appends that failed,
+    so that one that comes back is seen.
+    """
+    log = input_of(history, rows, epoch, None)
+    queue_of_slot = before.slots.queue_of_slot()
+    known = np.flatnonzero(before.value >= 0)
+    cut = _truncations(log, before)
+    offset = known - before.slots.base[queue_of_slot[known]]
+    stays = offset < cut[queue_of_slot[known]]
+    row = before.append[known]
+    begun = np.array([rows.cut_event.get((q, epoch), NEVER) for q in range(log.queue_count)], dtype=np.int64)
+    past = before.appends
+    placed = Appends(
+        queue=queue_of_slot[known],
+        value=before.value[known],
+        offset=np.where(stays, offset, -1),
+        invoke=np.where(stays, BEFORE_ALL, past.invoke[row]),
+        ret=np.where(stays, begun[queue_of_slot[known]], NEVER),
+        outcome=np.where(stays, ACKED, FAILED),
+        op=past.op[row],
+    )
+    others = before.spare
+    open_ = Appends(
+        *(
+            column[others]
+            for column in (past.queue, past.value, past.offset, past.invoke, past.ret, past.outcome, past.op)
+        )
+    )
+    failed = np.flatnonzero(past.outcome == FAILED)
+    still_failed = Appends(
+        *(
+            column[failed]
+            for column in (past.queue, past.value, past.offset, past.invoke, past.ret, past.outcome, past.op)
+        )
+    )
+    return _joined(_joined(placed, open_), still_failed)
+
+
+def _truncations(log: LogInput, before: Content) -> Ints:
+    """By queue: the first offset at which this epoch contradicts the content of the epoch before."""
+    base = before.slots.base
+    cut = np.diff(base).copy()
+    acked = np.flatnonzero(log.appends.outcome == ACKED)
+    queue = np.concatenate((log.appends.queue[acked], np.repeat(log.polls.queue, log.polls.count)))
+    offset = np.concatenate((log.appends.offset[acked], log.polls.offset))
+    value = np.concatenate((log.appends.value[acked], log.polls.value))
+    inside = np.flatnonzero(offset < np.diff(base)[queue])
+    old = before.value[base[queue[inside]] + offset[inside]]
+    differs = inside[(old != value[inside]) & (old != EMPTY)]
+    np.minimum.at(cut, queue[differs], offset[differs])
+    same = inside[old == value[inside]]
+    confirmed = np.zeros(len(before.value), dtype=np.bool_)
+    confirmed[base[queue[same]] + offset[same]] = True
+    for claims in (log.empties, log.ends):
+        _truncate_at_claims(cut, base, confirmed, claims)
+    return cut
+
+
+def _truncate_at_claims(cut: Ints, base: Ints, confirmed: Bools, claims: Claims) -> None:
+    """ "The end is at most x": the first offset from x on that this epoch never showed is gone."""
+    if not len(claims):
+        return
+    least = np.full(len(cut), NEVER, dtype=np.int64)
+    np.minimum.at(least, claims.queue, claims.at)
+    for queue in np.flatnonzero(least < cut).tolist():
+        tail = confirmed[base[queue] + least[queue] : base[queue + 1]]
+        if not tail.all():
+            cut[queue] = min(int(cut[queue]), int(least[queue]) + int(tail.argmin()))
