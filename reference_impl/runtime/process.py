@@ -97,6 +97,7 @@ def _open_to_append(path: Path) -> int:
 
 def _hold(path: Path) -> bool:
     """Lock *path* for the life of this process. flock: closing another descriptor of the file must not release it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -93,7 +93,7 @@ class PlainCluster:
 
     def start(self, *nodes: str) -> None:
         for node in nodes:
-            self.backend.perform(lambda node=node: self.levers.start(node))  # type: ignore[misc]
+            self.backend.perform(lambda node=node: self.levers.start(node))
 
     def perform(self, lever: Callable[..., object], *arguments: object) -> object:
         return self.backend.perform(lambda: lever(*arguments))
@@ -111,7 +111,7 @@ class PlainCluster:
                     address,
                     request,
                     CALL_TIMEOUT_NS,
-                    lambda _, answer, number=number: answers.__setitem__(number, answer),  # type: ignore[misc]
+                    lambda _, answer, number=number: answers.__setitem__(number, answer),
                     close_on_timeout=True,
                 )
 
