@@ -295,6 +295,7 @@ class Life:
         load = Load(
             workload.producers, workload.consumers, workload.rate_per_s, workload.duration_ns, workload.size_bytes
         )
+        namesrvs = [spec.name for spec in self.cluster.nodes if spec.kind == "namesrv"]
         return Stage(
             backend=self.backend,
             recorder=self.recorder,
@@ -302,7 +303,7 @@ class Life:
             topic=workload.topic,
             load=load,
             queues=tuple(self._queues()),
-            nameservers=self.cluster.namesrv_addresses,
+            nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
             classify=lambda f, status: classify(f, status, mode),
         )
 

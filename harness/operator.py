@@ -245,15 +245,15 @@ class Operator:
         return answers[0] if answers else None
 
     def _silent(self) -> list[str]:
-        return [server for server in self.stage.nameservers if self._cluster_info(server) is None]
+        return [name for name, server in self.stage.nameservers.items() if self._cluster_info(server) is None]
 
     def _unlisted(self) -> list[str]:
         lacking = []
-        for server in self.stage.nameservers:
+        for name, server in self.stage.nameservers.items():
             info = self._cluster_info(server)
             for broker in self.brokers:
                 if info is None or not _lists(info, broker):
-                    lacking.append(f"{broker.node} at {server}")
+                    lacking.append(f"{broker.node} at {name}")
         return lacking
 
     def _cluster_info(self, server: str) -> ClusterInfo | None:
@@ -264,8 +264,8 @@ class Operator:
 
     def _unrouted(self) -> list[str]:
         return [
-            f"{broker} at {server}"
-            for server in self.stage.nameservers
+            f"{broker} at {name}"
+            for name, server in self.stage.nameservers.items()
             for broker in dict.fromkeys(queue.broker for queue in self._first_queue.values())
             if broker not in self._routed(server)
         ]

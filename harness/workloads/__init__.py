@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from harness.workloads.log import LogWorkload
+from harness.workloads.routes import RoutesWorkload
 from harness.workloads.workload import Stage, Workload
 
-KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {"log": LogWorkload}
+KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {"log": LogWorkload, "routes": RoutesWorkload}
 
 
 def make_workload(kind: str, stage: Stage) -> Workload:

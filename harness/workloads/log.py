@@ -157,6 +157,8 @@ class Consumer(MeasuringClient):
 class LogWorkload:
     """``Workload`` of kind ``log``: clients 1…P are producers, P+1…P+C consumers."""
 
+    consumer: type[Consumer] = Consumer
+
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.counts: Counter[str] = Counter()

@@ -23,6 +23,7 @@ from typing import Final
 import msgspec
 
 from harness.payload import Body, Foreign, decode, encode
+from harness.recorder import Detail
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import MS, SECOND, Environment, Link
 from reference_impl.wire.codes import RequestCode, ResponseCode, response_name
@@ -172,7 +173,7 @@ class MeasuringClient:
     # Inside ----------------------------------------------------------------------------------------------------------
 
     def _complete(
-        self, op: int, f: str, status: str, process: Process, *, offset: int = -1, count: int = -1, detail: str = ""
+        self, op: int, f: str, status: str, process: Process, *, offset: int = -1, count: int = -1, detail: Detail = ""
     ) -> str:
         outcome = self.stage.classify(f, status)
         self.recorder.complete(op, outcome, status, offset=offset, count=count, detail=detail)

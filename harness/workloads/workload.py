@@ -56,8 +56,8 @@ class Stage:
     load: Load
     queues: tuple[QueueAddress, ...]
     """All queues of all brokers known at the start, in the order of the history's queue numbers."""
-    nameservers: tuple[str, ...]
-    """Addresses, ``host:port``."""
+    nameservers: Mapping[str, str]
+    """Node name → ``host:port``."""
     classify: Callable[[str, str], str]
     """(f, status) → outcome; ``checkers.contract``."""
 
