@@ -6,10 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 from harness.workloads.log import LogWorkload
+from harness.workloads.producers import ProducerWorkload
 from harness.workloads.routes import RoutesWorkload
 from harness.workloads.workload import Stage, Workload
 
-KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {"log": LogWorkload, "routes": RoutesWorkload}
+KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
+    "log": LogWorkload,
+    "routes": RoutesWorkload,
+    "producer": ProducerWorkload,
+}
 
 
 def make_workload(kind: str, stage: Stage) -> Workload:

@@ -229,7 +229,7 @@ class MeasuringClient:
         detail = ""
         if isinstance(answer, Command):
             offset = int(answer.fields.get("queueOffset", -1))
-            position = _position(answer.fields.get("msgId", ""))
+            position = position_of(answer.fields.get("msgId", ""))
             detail = (answer.remark or "") if outcome not in ("ok", "weak") else ""
         self.recorder.complete(op, outcome, status, offset=offset, position=position, detail=detail)
         self.last_offset = offset
@@ -285,6 +285,6 @@ def status_of(answer: Answer, success: str) -> str:
     return success if answer.code == ResponseCode.SUCCESS else response_name(answer.code)
 
 
-def _position(message_id: str) -> int:
+def position_of(message_id: str) -> int:
     """The commit log offset in an offset message id; −1 if there is none."""
     return int(message_id[-16:], 16) if len(message_id) in (32, 56) else -1

@@ -1,0 +1,233 @@
+"""Load of kind ``producer``: RocketMQ's own producers, with their retries and their avoidance of a broker that failed.
+
+Question: what does an application see when a broker dies: how many of its sends fail, for how long, and how many of its
+messages are stored twice?
+
+Model. Each producer node hosts the reference's client (``reference_impl.client``), which chooses the queue, retries on
+another broker and keeps its own route table. What the application sees is an op ``produce`` (process of the
+application); every attempt below it is an op ``send`` (process of its own), with the queue, the broker and its answer.
+So the log of each queue is checked as ever, a message that was stored by two attempts shows as two, and success as the
+application sees it is a question about ``produce``. A change of a client's routes is a note ``routes`` of its node.
+
+Consumers are those of kind ``log``. Limits. At most :data:`IN_FLIGHT_MAX` sends a node are under way; what comes due
+beyond them is *withheld* and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from typing import Final
+
+from harness.payload import Body, encode
+from harness.recorder import Recorder
+from harness.workloads.log import Consumer
+from harness.workloads.measuring import GROUP, Process, position_of
+from harness.workloads.workload import Stage
+from reference_impl.client import (
+    Attempt,
+    Client,
+    ClientSettings,
+    Message,
+    MessageQueue,
+    Observer,
+    Producer,
+    ProducerSettings,
+    SendResult,
+    TopicRoute,
+)
+from reference_impl.client.client import Part
+from reference_impl.environment import SECOND, Address, Environment
+
+IN_FLIGHT_MAX: Final = 32
+STORED: Final = ("ok", "weak")
+_TICK: Final = "timetable"
+
+
+class _Open:
+    """A send of the application that has not ended: its op, its message, the op of its attempt now."""
+
+    __slots__ = ("application", "attempt_op", "message", "op", "stored")
+
+    def __init__(self, application: Process, op: int, message: int) -> None:
+        self.application, self.op, self.message = application, op, message
+        self.attempt_op = -1
+        self.stored: Attempt | None = None
+
+
+class AttemptRecorder(Observer):
+    """Writes what a client does into the history. ``opening`` is the send that is being begun."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        self._stage, self._recorder, self._name = stage, stage.recorder, name
+        self._free: list[Process] = []
+        self._busy: dict[int, Process] = {}
+        self._sends: dict[int, _Open] = {}
+        self._routes: Mapping[str, Mapping[int, Address]] | None = None
+        self.opening: _Open | None = None
+
+    def on_try(self, env: Environment, send: int, number: int, queue: MessageQueue, address: Address) -> None:
+        opened = self._sends.get(send)
+        if opened is None:
+            if self.opening is None:
+                raise RuntimeError(f"attempt {number} of send {send}, which nobody began")
+            opened = self._sends[send] = self.opening
+        process = self._free.pop() if self._free else Process(self._recorder.process())
+        opened.attempt_op = self._recorder.invoke(
+            process.number,
+            "send",
+            queue=self._recorder.queue(queue.topic, queue.broker_name, queue.queue_id),
+            message=opened.message,
+            node=queue.broker_name,
+        )
+        self._busy[opened.attempt_op] = process
+
+    def on_attempt(self, env: Environment, attempt: Attempt) -> None:
+        opened = self._sends[attempt.send]
+        if self._stage.classify("send", attempt.status) in STORED:
+            opened.stored = attempt  # its offset comes with the result, in the same step
+        else:
+            self._complete_attempt(opened, attempt.status, detail=attempt.remark)
+
+    def on_result(self, env: Environment, result: SendResult) -> None:
+        opened = self._sends.pop(result.send, None)
+        if opened is not None and opened.stored is not None:
+            position = position_of(result.message_id)
+            self._complete_attempt(opened, opened.stored.status, offset=result.queue_offset, position=position)
+
+    def on_route(self, env: Environment, topic: str, server: Address, status: str, route: TopicRoute | None) -> None:
+        if topic != self._stage.topic or route is None or route.brokers == self._routes:
+            return
+        self._routes = route.brokers
+        brokers = {broker: sorted(ids) for broker, ids in sorted(route.brokers.items())}
+        self._recorder.event("note", node=self._name, step="routes", detail={"from": server, "brokers": brokers})
+
+    def _complete_attempt(
+        self, opened: _Open, status: str, *, offset: int = -1, position: int = -1, detail: str = ""
+    ) -> None:
+        process = self._busy.pop(opened.attempt_op)
+        outcome = self._stage.classify("send", status)
+        self._recorder.complete(opened.attempt_op, outcome, status, offset=offset, position=position, detail=detail)
+        opened.attempt_op, opened.stored = -1, None
+        renew(self._recorder, process, outcome)
+        self._free.append(process)
+
+
+class Application(Part):
+    """What uses the producer: a timetable, and processes that wait for their result."""
+
+    def __init__(self, stage: Stage, producer: Producer, record: AttemptRecorder, number: int, counts: Counter[str]):
+        self._stage, self._producer, self._record, self._counts = stage, producer, record, counts
+        load = stage.load
+        self._quota = load.rate_per_s * load.duration_ns // SECOND // load.producers
+        self._every_ns = load.producers * SECOND // load.rate_per_s
+        self._first_ns = self._every_ns * number // load.producers
+        self._free: list[Process] = []
+        self._due_ns = self._given = self.in_flight = 0
+        self.stopped = False
+
+    def start(self, env: Environment) -> None:
+        self._due_ns = env.now() + self._first_ns
+        env.set_timer(_TICK, self._first_ns)
+
+    def on_timer(self, env: Environment, key: Hashable) -> bool:
+        if key != _TICK:
+            return False
+        now_ns = env.now()
+        while self._due_ns <= now_ns and self._given < self._quota and not self.stopped:
+            self._send(env)
+            self._given += 1
+            self._due_ns += self._every_ns
+        if self._given >= self._quota:
+            self._counts["finished"] += 1
+        elif not self.stopped:
+            env.set_timer(_TICK, self._due_ns - now_ns)
+        return True
+
+    def _send(self, env: Environment) -> None:
+        if self.in_flight == IN_FLIGHT_MAX:
+            self._counts["withheld"] += 1
+            return
+        recorder, size = self._stage.recorder, self._stage.load.size_bytes
+        process = self._free.pop() if self._free else Process(recorder.process())
+        message = recorder.message(process.number, process.sequence, size)
+        body = encode(Body(recorder.run, message, process.number, process.sequence), size)
+        process.sequence += 1
+        opened = _Open(process, recorder.invoke(process.number, "produce", message=message), message)
+        self._counts["sent"] += 1
+        self.in_flight += 1
+        self._record.opening = opened
+        self._producer.send(env, Message(self._stage.topic, body), self._ended(opened))
+        self._record.opening = None
+
+    def _ended(self, opened: _Open) -> Callable[[Environment, SendResult], None]:
+        def ended(env: Environment, result: SendResult) -> None:
+            self.in_flight -= 1
+            outcome = self._stage.classify("send", result.status)
+            detail = {"attempts": result.attempts, "broker": result.queue.broker_name if result.queue else ""}
+            self._stage.recorder.complete(opened.op, outcome, result.status, detail=detail)
+            self._counts[outcome] += 1
+            renew(self._stage.recorder, opened.application, outcome)
+            self._free.append(opened.application)
+
+        return ended
+
+
+def renew(recorder: Recorder, process: Process, outcome: str) -> None:
+    """A process whose operation may still take effect goes on under a fresh number."""
+    if outcome == "info":
+        process.number, process.sequence = recorder.process(), 0
+
+
+class ProducerWorkload:
+    """``Workload`` of kind ``producer``: clients 1…P are RocketMQ's producers, P+1…P+C measuring consumers."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.counts: Counter[str] = Counter()
+        self._applications: list[Application] = []
+        self._clients: list[tuple[str, Client]] = []
+        load = stage.load
+        for number in range(load.producers):
+            self._add_producer(f"client-{number + 1}", number)
+        self._consumers = [
+            Consumer(
+                stage, f"client-{load.producers + number + 1}", stage.queues[number :: load.consumers], self.counts
+            )
+            for number in range(load.consumers)
+        ]
+
+    def start(self) -> None:
+        for name, client in self._clients:
+            self.stage.backend.add_client(name, client)
+        for consumer in self._consumers:
+            self.stage.backend.add_client(consumer.name, consumer)
+
+    def stop(self) -> None:
+        for application in self._applications:
+            application.stopped = True
+        for consumer in self._consumers:
+            consumer.stopped = True
+
+    def done(self) -> bool:
+        return self.counts["finished"] == len(self._applications)
+
+    def idle(self) -> bool:
+        busy = [*self._applications, *self._consumers]
+        return not any(client.in_flight for client in busy)
+
+    def measures(self) -> Mapping[str, int]:
+        return {name: self.counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}
+
+    def _add_producer(self, name: str, number: int) -> None:
+        stage = self.stage
+        record = AttemptRecorder(stage, name)
+        settings = ClientSettings(
+            ip=stage.backend.host(name), nameservers=tuple(stage.nameservers.values()), instance=name
+        )
+        client = Client(settings, record)
+        producer = Producer(client, ProducerSettings(group=GROUP))
+        application = Application(stage, producer, record, number, self.counts)
+        client.parts.append(application)
+        self._clients.append((name, client))
+        self._applications.append(application)
