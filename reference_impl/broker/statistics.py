@@ -1,4 +1,4 @@
-"""What a broker tells of itself: runtime (28), topics (202), connections (203, 204, 328), progress (208), readers (300).
+"""What a broker tells of itself: runtime (28), topics (202), connections (203, 204, 328), progress (208), 300.
 
 Question: what can be seen of a running broker from outside?
 
