@@ -1,0 +1,187 @@
+"""The command line: which commands there are, and what every command has in common.
+
+Question: how does ``mqchaos --help`` answer in a blink, and how does any failure become one clear error and the right
+exit code?
+
+Model. This module knows the commands by name and one line each; the module of a command is imported when it is typed.
+Its ``configure(parser)`` declares arguments, its ``execute(arguments, terminal)`` returns an exit code. What it raises
+is written here: ``error:``, ``at``, ``hint``; a traceback only with ``--debug``.
+
+Limits. Only argparse and its like may be imported on the way to ``--help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+from harness.errors import EXIT_ERROR, EXIT_INTERRUPTED, HarnessError, UsageError
+from harness.terminal import Terminal
+
+
+@dataclass(frozen=True)
+class Command:
+    """A sub-command before its module is loaded."""
+
+    summary: str
+    group: str
+
+    @staticmethod
+    def module(name: str) -> Any:
+        """The module that implements the command *name*."""
+        return import_module(f"harness.commands.{name.replace('-', '_')}")
+
+
+COMMANDS: Final = {
+    "run": Command("run a scenario and judge it", "chaos"),
+    "matrix": Command("modes × faults × seeds on the simulator, as a table", "chaos"),
+    "check": Command("judge a run folder again", "chaos"),
+    "replay": Command("run a run folder again; in the simulator byte for byte", "chaos"),
+    "heal": Command("undo what a dead run left behind", "machine"),
+    "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),
+    "list": Command("modes, faults, checkers, scenarios, promises, defects, backends, targets", "machine"),
+    "lake": Command("land runs in the lake and build its marts with Spark", "results"),
+    "dashboard": Command("one HTML page from the marts", "results"),
+    "namesrv": Command("run a reference NameServer", "reference"),
+    "broker": Command("run a reference broker", "reference"),
+}
+
+DESCRIPTION: Final = "Break a RocketMQ cluster and judge what its clients saw."
+EXAMPLES: Final = """\
+examples:
+  mqchaos run single-master-sync-power-cut                     on the simulator, in a second
+  mqchaos run single-master-kill --backend process --seed 7    real processes
+  mqchaos matrix --seeds 20                                    every mode against every fault
+"""
+EXIT_CODES: Final = """\
+exit codes:
+  0 PASS    1 FAIL    2 UNKNOWN    3 backend or harness error    64 usage    130 interrupted
+"""
+GROUPS: Final = {
+    "chaos": "break and judge",
+    "machine": "this machine and this project",
+    "results": "many runs",
+    "reference": "the reference RocketMQ by itself",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors are ours; the arguments of a command are declared when it is typed."""
+
+    command: str = ""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"{self.prog} --help")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.command:
+            name, self.command = self.command, ""
+            Command.module(name).configure(self)
+        return super().parse_known_args(args, namespace)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    terminal = Terminal()
+    try:
+        _check_command(words)
+        arguments = build_parser().parse_args(words)
+        if not arguments.command:
+            build_parser().print_help()
+            return UsageError.exit_code
+        terminal = Terminal(arguments.color, is_json=getattr(arguments, "json", False))
+        code: int = Command.module(arguments.command).execute(arguments, terminal)
+        return code
+    except BrokenPipeError:
+        # The reader has gone (``mqchaos list faults | head``): nothing more to say, and Python must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        terminal.error("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the outermost frame: whatever it is becomes one message and an exit code
+        return _report(terminal, error, is_debug="--debug" in words)
+
+
+def _check_command(words: Sequence[str]) -> None:
+    """An unknown command with a suggestion, before argparse lists all of them."""
+    from faults.errors import suggestion
+
+    first = next((word for word in words if not word.startswith("-")), "")
+    if first and first not in COMMANDS and not _is_value(words, first):
+        raise UsageError(f"there is no command {first!r}", hint=suggestion(first, tuple(COMMANDS)))
+
+
+def _is_value(words: Sequence[str], word: str) -> bool:
+    """Of ``--color``, the only option before the command that takes one."""
+    index = words.index(word)
+    return index > 0 and words[index - 1] == "--color"
+
+
+def build_parser() -> Parser:
+    """The parser with all commands by name, none loaded."""
+    parser = Parser(
+        prog="mqchaos",
+        description=DESCRIPTION,
+        epilog=f"{_command_table()}\n{EXAMPLES}\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="mqchaos COMMAND [options]",
+    )
+    _common(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS, parser_class=Parser)
+    for name, command in COMMANDS.items():
+        one = commands.add_parser(
+            name,
+            help=argparse.SUPPRESS,
+            description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _common(one, default=argparse.SUPPRESS)
+        one.command = name
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    group = parser.add_argument_group("common options")
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default=default or "auto",
+        metavar="WHEN",
+        help="auto, always, never (default: auto; NO_COLOR and FORCE_COLOR are honoured)",
+    )
+    group.add_argument("--debug", action="store_true", default=default or False, help="show tracebacks")
+
+
+def _command_table() -> str:
+    lines = []
+    for group, title in GROUPS.items():
+        lines.append(f"{title}:")
+        lines += [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items() if command.group == group]
+    return "\n".join(lines) + "\n"
+
+
+def _report(terminal: Terminal, error: Exception, *, is_debug: bool) -> int:
+    if is_debug:
+        terminal.say("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, HarnessError):
+        terminal.error(error.what, error.place, error.hint)
+    elif type(error).__module__.startswith("faults."):
+        # Faults do not know the harness: their errors say what and hint, or reason and hint.
+        terminal.error(getattr(error, "what", str(error)), hint=getattr(error, "hint", ""))
+    else:
+        terminal.error(f"a bug in mqchaos: {type(error).__name__}: {error}", hint="--debug shows where")
+    for note in getattr(error, "__notes__", ()):
+        terminal.say(f"  {note}")
+    return error.exit_code if isinstance(error, HarnessError) else EXIT_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""``mqchaos check``: judge a run folder again, finished or killed.
+
+Question: what do today's checkers say about that history?
+
+Model. The history is read (Parquet, or the journal of a killed run), checked against the hash in ``run.json``, judged,
+and ``verdict.json``, ``run.json`` and ``report.html`` are written again. A killed run gets its tables, so that it can
+land in the lake too.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import HistoryError
+from harness.terminal import Terminal
+
+if TYPE_CHECKING:
+    from checkers.verdict import Outcome, Verdict
+
+EPILOG = """\
+examples:
+  mqchaos check runs/latest
+  mqchaos check runs/r-20240131-142501-1f2e3d4c --json
+
+exit codes:
+  0 PASS    1 FAIL    2 UNKNOWN    3 no such history, or a damaged one    64 usage
+"""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run folder with its fresh verdicts, for the summary."""
+
+    scenario: str
+    backend: str
+    target: str
+    seed: int
+    outcome: Outcome
+    verdicts: tuple[Verdict, ...]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``check``."""
+    parser.epilog = EPILOG
+    parser.add_argument("run", metavar="RUN", help="a run folder, its name, or runs/latest")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+
+def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Judge and show."""
+    from harness import runfolder
+    from harness.report import write_report
+    from harness.summary import lines_of, to_json
+
+    folder = runfolder.find(arguments.run)
+    run = runfolder.read_run(folder)
+    before = runfolder.read_outcome(folder)
+    _check_hash(folder, run)
+    judged = _judge(folder, run)
+    runfolder.write_verdict(folder, judged.verdicts)
+    runfolder.write_run(folder, run | {"verdict": judged.outcome.name})
+    write_report(folder)
+    if arguments.json:
+        terminal.document(
+            {"run": folder.name, **to_json(judged), "before": before.name if before is not None else None}
+        )
+    for line in lines_of(
+        judged, report=str(folder / "report.html"), replay=f"mqchaos replay {folder}", style=terminal.outcome
+    ):
+        terminal.result(line)
+    if before is not None and before is not judged.outcome:
+        terminal.result(f"it was {before.name} when it was judged last")
+    return int(judged.outcome)
+
+
+def _check_hash(folder: Path, run: dict[str, Any]) -> None:
+    """A journal that is not the recorded one proves nothing about the run."""
+    from harness.runfolder import JOURNAL
+
+    recorded = run.get("history_sha256")
+    if not recorded:
+        return  # a killed run: nobody had the time to write it down
+    journal = folder / JOURNAL
+    if not journal.is_file():
+        raise HistoryError("the journal is missing", place=str(journal))
+    found = sha256(journal.read_bytes()).hexdigest()
+    if found != recorded:
+        raise HistoryError(
+            f"the journal was changed after the run: its SHA-256 is {found[:16]}…, run.json says {recorded[:16]}…",
+            place=str(journal),
+        )
+
+
+def _judge(folder: Path, run: dict[str, Any]) -> Judged:
+    from checkers.verdict import worst
+    from harness.judge import judge
+    from harness.recorder import read_journal, write_tables
+    from harness.runfolder import JOURNAL, load_history
+
+    if not (folder / "ops.parquet").is_file():
+        write_tables(read_journal(folder / JOURNAL), folder)
+    verdicts = tuple(judge(load_history(folder), run))
+    return Judged(run["scenario"], run["backend"], run["target"], int(run["seed"], 16), worst(verdicts), verdicts)

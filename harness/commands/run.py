@@ -1,0 +1,231 @@
+"""``mqchaos run``: one scenario, one or many seeds, judged.
+
+Question: what does a person watch while it runs, and what does a program get from it?
+
+Model. Seeds are said at the start and at the end. Progress goes to standard error; the summary, or with ``--json`` one
+document, to standard output. The exit code is that of the worst run. The first Ctrl-C ends the load of the run that is
+going on, heals, drains what can be and judges; the second heals and leaves with 130.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from harness.terminal import Terminal, Ticker
+
+if TYPE_CHECKING:
+    from harness.run import Interrupt, Keep, Progress, RunResult
+    from harness.scenario import Scenario
+
+EPILOG = """\
+examples:
+  mqchaos run single-master-async-power-cut                    a scenario of the project, simulated
+  mqchaos run my.yaml --backend process --target rocketmq:4.9.7
+  mqchaos run single-master-sync-power-cut --defect ack-before-fsync --seeds 5
+
+exit codes:
+  0 PASS    1 FAIL    2 UNKNOWN    3 backend or harness error    64 usage    130 interrupted
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``run``."""
+    parser.epilog = EPILOG
+    parser.add_argument("scenario", metavar="SCENARIO", help="a file, or a name of: mqchaos list scenarios")
+    add_world(parser)
+    parser.add_argument("--seed", metavar="N", help="seed, as 7 or 0x1f (default: the scenario's, else a fresh one)")
+    parser.add_argument("--seeds", metavar="N|A..B", help="run N consecutive seeds, or those of a range")
+    parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug (repeatable)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of run folders (default: runs)")
+    parser.add_argument(
+        "--keep",
+        choices=("all", "failures", "none"),
+        help="which run folders stay (default: all of one seed, failures of many; runs on processes stay)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
+
+
+def add_world(parser: argparse.ArgumentParser) -> None:
+    """``--backend`` and ``--target``."""
+    parser.add_argument("--backend", default="sim", metavar="NAME", help="sim or process (default: sim)")
+    parser.add_argument(
+        "--target", default="reference", metavar="NAME", help="reference or rocketmq:VERSION (default: reference)"
+    )
+
+
+def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Run, show, and say how it went."""
+    from harness.scenario import find
+    from harness.scenario_file import load
+    from harness.seeds import chosen
+
+    scenario = load(find(arguments.scenario))
+    check_defects(arguments.defect)
+    seeds = chosen(arguments.seed, arguments.seeds, scenario.seed)
+    keep: Keep = arguments.keep or ("all" if len(seeds) == 1 or arguments.backend != "sim" else "failures")
+    call = Call(scenario, arguments.backend, arguments.target, tuple(arguments.defect), arguments.out, keep)
+    results = run_seeds(call, seeds, terminal)
+    _write_results(results, arguments, terminal)
+    if results and results[-1].interrupted and len(results) < len(seeds):
+        terminal.say(f"interrupted after {len(results)} of {len(seeds)} runs")
+    return int(max(result.outcome for result in results))
+
+
+def check_defects(names: Sequence[str]) -> None:
+    """``UsageError`` for a defect that does not exist."""
+    from harness.errors import UsageError
+    from reference_impl.defects import checked_defects
+
+    try:
+        checked_defects(names)
+    except ValueError as error:
+        raise UsageError(str(error), hint="mqchaos list defects") from None
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is the same for all seeds."""
+
+    scenario: Scenario
+    backend: str
+    target: str
+    defects: tuple[str, ...]
+    out: Path | None
+    keep: Keep
+
+    def run(self, seed: int, interrupt: Interrupt, on_progress: Callable[[Progress], None] | None) -> RunResult:
+        """One run."""
+        from harness.run import run_scenario
+
+        return run_scenario(
+            self.scenario,
+            backend=self.backend,
+            target=self.target,
+            seed=seed,
+            out=self.out,
+            defects=self.defects,
+            keep=self.keep,
+            on_progress=on_progress,
+            interrupt=interrupt,
+        )
+
+
+def run_seeds(call: Call, seeds: Sequence[int], terminal: Terminal) -> list[RunResult]:
+    """All seeds, one after another; fewer if interrupted. One seed is summed up, many get a line each."""
+    from harness.seeds import text
+
+    what = f"seed {text(seeds[0])}" if len(seeds) == 1 else f"{len(seeds)} seeds from {text(seeds[0])}"
+    terminal.say(f"{call.scenario.name} on {call.backend}, {call.target}: {what}")
+    results: list[RunResult] = []
+    with interruptible(terminal) as interrupt:
+        for seed in seeds:
+            ticker = Ticker(terminal)
+            result = call.run(seed, interrupt, _shown(ticker))
+            ticker.clear()
+            results.append(result)
+            if len(seeds) > 1:
+                _show_line(result, terminal)
+            if interrupt.presses:
+                break
+    return results
+
+
+def _shown(ticker: Ticker) -> Callable[[Progress], None]:
+    return lambda progress: ticker.tick(lambda: progress_line(progress))
+
+
+def progress_line(progress: Progress) -> str:
+    """``faults     6.0 s  sent 1200, acknowledged 1190  kill broker-a-0``."""
+    counts = ", ".join(f"{name} {count}" for name, count in progress.measures.items())
+    faults = f"  [{'; '.join(progress.faults)}]" if progress.faults else ""
+    return f"{progress.phase:<9} {progress.now_ns / 1e9:6.1f} s  {counts}{faults}"
+
+
+def _show_line(result: RunResult, terminal: Terminal) -> None:
+    from harness.seeds import text
+    from harness.summary import headline
+
+    name = terminal.outcome(result.outcome.name)
+    terminal.result(f"{name}{' ' * (8 - len(result.outcome.name))}{text(result.seed):<12} {headline(result)}".rstrip())
+
+
+def _write_results(results: Sequence[RunResult], arguments: argparse.Namespace, terminal: Terminal) -> None:
+    from harness import junit
+
+    if arguments.junit:
+        junit.write(arguments.junit, results)
+    if arguments.json:
+        documents = [document(result) for result in results]
+        terminal.document(documents[0] if arguments.seeds is None else documents)
+    if arguments.seeds is None:
+        show(results[0], terminal)
+    else:
+        _show_totals(results, terminal)
+
+
+def show(result: RunResult, terminal: Terminal) -> None:
+    """The summary of one run."""
+    from harness.summary import lines_of
+
+    report = str(result.folder / "report.html") if result.folder else ""
+    for line in lines_of(result, report=report, replay=result.replay_command, style=terminal.outcome):
+        terminal.result(line)
+
+
+def _show_totals(results: Sequence[RunResult], terminal: Terminal) -> None:
+    from harness.seeds import text
+
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result.outcome.name] = counts.get(result.outcome.name, 0) + 1
+    worst = max(results, key=lambda result: result.outcome)
+    said = ", ".join(f"{count} {terminal.outcome(name)}" for name, count in sorted(counts.items()))
+    terminal.result(f"{len(results)} runs: {said}")
+    terminal.result(
+        f"seeds {text(results[0].seed)}..{text(results[-1].seed)}; the worst (or first): {text(worst.seed)}"
+    )
+    terminal.result(f"replay: {worst.replay_command}")
+
+
+def document(result: RunResult) -> dict[str, Any]:
+    """One run for ``--json``."""
+    from harness.summary import to_json
+
+    return {
+        "run": result.run,
+        **to_json(result),
+        "history_sha256": result.history_sha256,
+        "unseed": f"{result.unseed:#x}",
+        "interrupted": result.interrupted,
+        "measures": dict(result.measures),
+        "folder": str(result.folder) if result.folder else None,
+        "replay": result.replay_command,
+    }
+
+
+@contextmanager
+def interruptible(terminal: Terminal) -> Iterator[Interrupt]:
+    """Ctrl-C and SIGTERM press the button of an :class:`Interrupt` instead of raising somewhere in the middle."""
+    from harness.run import Interrupt
+
+    interrupt = Interrupt()
+
+    def press(number: int, frame: FrameType | None) -> None:
+        interrupt.press()
+        said = "stopping: healing, draining and judging what there is; again to leave without a verdict"
+        terminal.say(f"\n{said}" if interrupt.presses == 1 else "\nhealing and leaving")
+
+    before = {number: signal.signal(number, press) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,71 @@
+"""Runs as JUnit XML (``xunit1``, what pytest writes here too), for builds that show such files.
+
+Question: which of these runs failed, and how is one repeated?
+
+Model. One test case a run, named by its scenario and seed. FAIL is a ``failure``; UNKNOWN is an ``error``, because a
+build must not take it for a success. Properties carry seed, backend, target, run_dir, history_sha256 and verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as Xml
+
+from checkers.verdict import Outcome
+from harness.seeds import text as seed_text
+from harness.summary import headline, lines_of
+
+if TYPE_CHECKING:
+    from harness.run import RunResult
+
+_ELEMENTS = {Outcome.FAIL: "failure", Outcome.UNKNOWN: "error"}
+
+
+def write(path: Path, results: Sequence[RunResult]) -> None:
+    """Replace *path*; its folder is made."""
+    counts = {name: str(sum(_ELEMENTS.get(r.outcome) == name for r in results)) for name in _ELEMENTS.values()}
+    suite = Xml.Element(
+        "testsuite",
+        name="mqchaos",
+        tests=str(len(results)),
+        failures=counts["failure"],
+        errors=counts["error"],
+        skipped="0",
+    )
+    for result in results:
+        suite.append(_case(result))
+    root = Xml.Element("testsuites")
+    root.append(suite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Xml.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _case(result: RunResult) -> Xml.Element:
+    name = f"{result.scenario}[{result.backend}-{result.target}-{seed_text(result.seed)}]"
+    case = Xml.Element("testcase", classname=f"mqchaos.{result.backend}", name=name)
+    properties = Xml.SubElement(case, "properties")
+    for key, value in _properties(result).items():
+        Xml.SubElement(properties, "property", name=key, value=value)
+    if element := _ELEMENTS.get(result.outcome):
+        Xml.SubElement(case, element, message=_printable(headline(result))).text = _printable(
+            "\n".join(lines_of(result, report=str(result.folder or ""), replay=result.replay_command))
+        )
+    return case
+
+
+def _properties(result: RunResult) -> dict[str, str]:
+    return {
+        "seed": seed_text(result.seed),
+        "backend": result.backend,
+        "target": result.target,
+        "run_dir": str(result.folder or ""),
+        "history_sha256": result.history_sha256,
+        "verdict": result.outcome.name,
+    }
+
+
+def _printable(text: str) -> str:
+    """XML 1.0 has no place for control characters, which a broker's remark may contain."""
+    return "".join(c if c in "\n\t" or (ord(c) >= 32 and c not in "\ufffe\uffff") else "�" for c in text)
