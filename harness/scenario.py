@@ -28,7 +28,7 @@ Mode = Literal["single-master", "multi-master"]
 Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
 
-WORKLOAD_KINDS: Final = ("log",)
+WORKLOAD_KINDS: Final = ("log", "producer", "routes")
 
 
 @dataclass(frozen=True)
