@@ -78,6 +78,7 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> StoreConfig:
         """Bind RocketMQ property names; ``ValueError`` names the property, the value and what was expected."""
+        _refuse_unsupported(properties)
         values: dict[str, Any] = {}
         for field in msgspec.structs.fields(cls):
             name = _PROPERTY.get(field.name) or _camel(field.name)
@@ -86,6 +87,18 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         if "store_host" not in values and "brokerIP1" in properties:
             values["store_host"] = f"{properties['brokerIP1']}:{properties.get('listenPort', '10911')}"
         return cls(**values)
+
+
+def _refuse_unsupported(properties: Mapping[str, str]) -> None:
+    """What would silently change the durability of messages must not be ignored."""
+    if properties.get("transientStorePoolEnable", "false").strip().lower() == "true":
+        raise ValueError("transientStorePoolEnable: true is not supported by this broker")
+    root = properties.get("storePathRootDir", "store")
+    if not root or root.startswith("/") or ".." in root.split("/"):
+        raise ValueError(f"storePathRootDir: expected a path relative to the node's folder, not {root!r}")
+    for name in ("storePathCommitLog", "storePathConsumeQueue", "storePathIndex"):
+        if name in properties:
+            raise ValueError(f"{name}: not supported, everything lies below storePathRootDir")
 
 
 _PROPERTY: Final = {

@@ -1,4 +1,4 @@
-"""The message store of one broker: RocketMQ's files, positions, flushes, recovery and reads, without any I/O of its own.
+"""The message store of one broker: RocketMQ's files, positions, flushes, recovery and reads, without I/O of its own.
 
 Question: what does a RocketMQ 4.9 broker keep, when does it acknowledge, and what is left after a crash?
 
@@ -14,8 +14,8 @@ How a role uses it. Construct, ``load(env)`` in ``on_start``, then forward ``on_
     skip-last-record   recovery drops the last good record of the log
     reuse-offset       after a restart a queue goes on one offset too low: the offset of its last message is given again
 
-Limits. Page-cache-busy does not exist (a step never holds a lock); transientStorePool and multi-path commit logs are
-not implemented and are refused by ``StoreConfig``.
+Limits. Page-cache-busy does not exist (a step never holds a lock). transientStorePool and multi-path commit logs are
+not implemented; ``StoreConfig`` refuses them. The exclusive lock on the ``lock`` file is the runtime's business.
 """
 
 from __future__ import annotations
@@ -23,16 +23,28 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable
 
 from reference_impl.environment import Environment
+from reference_impl.store.accepting import Accepted, Refused, accept
+from reference_impl.store.checkpoint import Checkpoint
+from reference_impl.store.commit_log import CommitLog, FileUnavailable
 from reference_impl.store.config import StoreConfig
-from reference_impl.store.request import GetResult, PutRequest, PutResult, PutStatus
+from reference_impl.store.consume_queues import ConsumeQueues
+from reference_impl.store.delay import DelayLevels
+from reference_impl.store.dispatch import Dispatcher, OnArrived
+from reference_impl.store.flags import NOT_WRITEABLE, RunningFlags
+from reference_impl.store.flush import AsyncFlush, Decide, FlushService, GroupCommit
+from reference_impl.store.forcing import Forcing
+from reference_impl.store.index import Index
+from reference_impl.store.mapped_files import MappedFiles, WrongFileSize
+from reference_impl.store.queue_flush import QueueFlush
+from reference_impl.store.reader import Reader, offset_by_time, store_timestamp_at
+from reference_impl.store.recovery import Recovery
+from reference_impl.store.request import Dispatched, GetResult, PutRequest, PutResult, PutStatus, QueryResult
+from reference_impl.store.retention import Retention, disk_percent
+from reference_impl.store.scan import LogReader, scan_record
+from reference_impl.store.waiting import OnStored, Waiting
 
-OnStored = Callable[[Environment, PutResult], None]
-OnArrived = Callable[[Environment, str, int, int, int], None]
-"""(env, topic, queue id, next queue offset, tags code): one more message can be read. For long polling."""
-
-Decide = Callable[[Environment, PutStatus], None]
 ReplicaGate = Callable[[Environment, int, Decide], PutStatus | None]
-"""(env, end offset of the put, decide): a status at once, or ``None`` and ``decide(env, status)`` later, exactly once."""
+"""(env, end offset of the put, decide): a status at once, or ``None`` and ``decide(env, status)`` once, later."""
 
 
 class StoreUnloadable(Exception):
@@ -44,51 +56,226 @@ class StoreUnloadable(Exception):
 class MessageStore:
     """The store of one broker process life. Not reusable after ``shutdown``."""
 
-    on_arrived: OnArrived | None
-    on_appended: Callable[[Environment, int], None] | None
-    """(env, log end): new bytes can be replicated."""
-    replica_gate: ReplicaGate | None
-    """Set by a SYNC_MASTER's replication; ``None``: no wait for slaves."""
-
     def __init__(self, config: StoreConfig, defects: Collection[str] = ()) -> None:
         self.config = config
         self.defects = frozenset(defects)
-        self.on_arrived = self.on_appended = self.replica_gate = None
+        self.on_appended: Callable[[Environment, int], None] | None = None
+        """(env, log end): new bytes can be replicated."""
+        self.replica_gate: ReplicaGate | None = None
+        """Set by a SYNC_MASTER's replication; ``None``: no wait for slaves."""
+        self.flags = RunningFlags()
+        self.delay_levels = DelayLevels(config.message_delay_level)
+        self._is_slave = config.broker_role == "SLAVE"
+        self._is_shut_down = True
+        self._build(config)
+        self._update_writable()
+
+    def _build(self, config: StoreConfig) -> None:
+        root = config.store_path_root_dir
+        self._forcing = Forcing()
+        log = MappedFiles(
+            f"{root}/commitlog",
+            config.mapped_file_size_commit_log,
+            self._forcing,
+            is_precreating=True,
+            is_strict=config.strict_flush,
+        )
+        log.on_force_failed = self._force_failed
+        self._log = CommitLog(log, config.store_host, self.delay_levels)
+        self._queues = ConsumeQueues(f"{root}/consumequeue", config.mapped_file_size_consume_queue, self._forcing)
+        self._checkpoint = Checkpoint(f"{root}/checkpoint", self._forcing)
+        self._index: Index | None = None
+        if config.message_index_enable:
+            self._index = Index(
+                f"{root}/index", config.max_hash_slot_num, config.max_index_num, self._forcing, self._checkpoint
+            )
+        self._dispatcher = Dispatcher(
+            log,
+            self._queues,
+            self._index,
+            self._checkpoint,
+            self.flags,
+            LogReader(self.delay_levels, check_crc=False, is_whole=False),
+            on_flags=self._update_writable,
+            is_slave=self._is_slave,
+        )
+        self._reader = Reader(config, log, self._queues)
+        self._group_commit: GroupCommit | None = None
+        self._flush: FlushService
+        if config.flush_disk_type == "SYNC_FLUSH":
+            self._flush = self._group_commit = GroupCommit(config, log, self._checkpoint)
+        else:
+            self._flush = AsyncFlush(config, log, self._checkpoint)
+        self._queue_flush = QueueFlush(config, self._queues, self._checkpoint)
+        self._retention = Retention(config, log, self._queues, self._index, self.flags, self._update_writable)
+        self._timers: dict[str, Callable[[Environment, str], None]] = {
+            "reput": lambda env, name: self._dispatcher.on_timer(env),
+            "flush": self._flush.on_timer,
+            "flush-deadline": self._flush.on_timer,
+            "queue-flush": lambda env, name: self._queue_flush.on_timer(env),
+            "disk-check": self._retention.on_timer,
+            "clean": self._retention.on_timer,
+            "delete-next": self._retention.on_timer,
+        }
 
     # --- life -------------------------------------------------------------------------------------------------------
 
     def load(self, env: Environment) -> None:
-        """Recover what the files hold and start the services. :class:`StoreUnloadable` where a file has a wrong size."""
-        raise NotImplementedError
+        """Recover what the files hold and start the services. :class:`StoreUnloadable`: a file has a wrong size."""
+        is_clean = env.size(self._abort_path) < 0
+        try:
+            self._log.files.load(env, _numbered(env.files(f"{self._log.files.folder}/")))
+            self._queues.load(env)
+        except WrongFileSize as error:
+            raise StoreUnloadable(str(error)) from error
+        self._checkpoint.load(env)
+        if self._index is not None:
+            self._index.load(env, is_clean=is_clean)
+        recovered = Recovery(
+            self.config,
+            self._log.files,
+            self._queues,
+            self._checkpoint,
+            self._dispatcher,
+            self.delay_levels,
+            drops_last="skip-last-record" in self.defects,
+        ).run(env, is_clean=is_clean)
+        self._log.next_offsets = self._queues.next_offsets()
+        if "reuse-offset" in self.defects:
+            self._log.next_offsets = {key: max(0, next_ - 1) for key, next_ in self._log.next_offsets.items()}
+        env.note("recovered", **recovered._asdict())
+        self._start(env)
+
+    def _start(self, env: Environment) -> None:
+        lock = f"{self.config.store_path_root_dir}/lock"
+        env.write(lock, 0, b"lock")
+        env.create(self._abort_path, 0)
+        self._forcing.names_changed()
+        self._forcing.force(env, lock, lambda env, error: None)
+        self._flush.start(env)
+        self._queue_flush.start(env)
+        self._retention.start(env)
+        self._is_shut_down = False
+        self._update_writable()
+
+    @property
+    def _abort_path(self) -> str:
+        return f"{self.config.store_path_root_dir}/abort"
 
     def shutdown(self, env: Environment, done: Callable[[Environment], None]) -> None:
-        """Orderly end: dispatch and flush everything, write the checkpoint, remove ``abort`` if all is well, then *done*."""
-        raise NotImplementedError
+        """The end: dispatch and flush everything, save the checkpoint, remove ``abort`` if all is well; then *done*.
+
+        ``abort`` stays, and the next start is an abnormal one, where the store was read-only or dispatch is behind.
+        """
+        self._is_shut_down = True
+        self._update_writable()
+        self._retention.stop(env)
+        self._dispatcher.stop(env)
+
+        def log_flushed(env: Environment) -> None:
+            self._queue_flush.stop(env, queues_flushed)
+
+        def queues_flushed(env: Environment) -> None:
+            self._log.files.drop_precreated(env)
+            self._checkpoint.save(env, saved)
+
+        def saved(env: Environment) -> None:
+            is_well = self.flags.is_writable and not self._dispatcher.is_behind
+            if is_well:
+                env.delete(self._abort_path)
+            env.note("store_stopped", clean=is_well, log_end=self.log_end, flushed_to=self.flushed_to)
+            done(env)
+
+        self._flush.stop(env, log_flushed)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Keys are tuples that start with ``"store"``."""
-        raise NotImplementedError
+        if not (isinstance(key, tuple) and key[0] == "store"):
+            return False
+        self._timers[key[1]](env, key[1])
+        return True
 
     def on_synced(self, env: Environment, file: str, token: Hashable) -> bool:
         """Tokens are tuples that start with ``"store"``."""
-        raise NotImplementedError
+        return self._forcing.on_synced(env, token)
 
     def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> bool:
         """A force failed: as Apache the flushed position advances all the same, unless ``strictFlush``."""
-        raise NotImplementedError
+        return self._forcing.on_disk_error(env, token, error)
+
+    def _force_failed(self, env: Environment, file: str, error: str) -> None:
+        """``strictFlush`` only: what was not forced never will be (Linux has dropped its dirty marks): read-only."""
+        env.note("read_only", why="a force failed", file=file, error=error, flushed_to=self.flushed_to)
+        self.flags.set(NOT_WRITEABLE)
+        self._update_writable()
+        self._flush.fail_all(env)
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def put(self, env: Environment, request: PutRequest, on_stored: OnStored) -> None:
         """Append one message or batch; *on_stored* is called exactly once, perhaps before this returns."""
-        raise NotImplementedError
+        if not self.is_writable:
+            on_stored(env, PutResult(PutStatus.SERVICE_NOT_AVAILABLE, remark=self._why_not_writable()))
+            return
+        accepted = accept(request, self.config, self.delay_levels, self._log)
+        if isinstance(accepted, Refused):
+            on_stored(env, PutResult(accepted.status, remark=accepted.remark))
+            return
+        try:
+            records = self._log.append(env, accepted.appending, accepted.pieces, accepted.size)
+        except FileUnavailable as error:
+            on_stored(env, PutResult(PutStatus.CREATE_MAPEDFILE_FAILED, remark=str(error)))
+            return
+        except OSError as error:
+            on_stored(env, PutResult(PutStatus.UNKNOWN_ERROR, remark=str(error)))
+            return
+        self._dispatcher.appended(env, records)
+        self._decide(env, accepted, records, on_stored)
+        if self.on_appended is not None:
+            self.on_appended(env, self.log_end)
 
-    @property
-    def is_writable(self) -> bool:
+    def _decide(self, env: Environment, accepted: Accepted, records: list[Dispatched], on_stored: OnStored) -> None:
+        """Answer now, or when flush and replicas have decided."""
+        first, last = records[0], records[-1]
+        end = last.physical_offset + last.size
+        places = tuple([record.physical_offset for record in records])
+        result = PutResult(PutStatus.PUT_OK, places, first.queue_offset, first.store_timestamp, end)
+        waits_for_flush = self._group_commit is not None and accepted.waits and "ack-before-fsync" not in self.defects
+        waits_for_replicas = self.replica_gate is not None and accepted.waits
+        if not waits_for_flush:
+            self._flush.appended(env, is_urgent="ack-before-fsync" not in self.defects)
+            if not waits_for_replicas:
+                on_stored(env, result)
+                return
+        waiting = Waiting(result, on_stored, waits_for_flush, waits_for_replicas)
+        if waits_for_flush:
+            assert self._group_commit is not None
+            self._group_commit.wait(env, end, waiting.flush_decided)
+        if waits_for_replicas:
+            assert self.replica_gate is not None
+            status = self.replica_gate(env, end, waiting.replica_decided)
+            if status is not None:
+                waiting.replica_decided(env, status)
+
+    def _update_writable(self) -> None:
+        self.is_writable = not self._is_shut_down and not self._is_slave and self.flags.is_writable
         """False while shut down, a slave, the disk is full or an error made the store read-only (→ code 14)."""
-        raise NotImplementedError
+
+    def _why_not_writable(self) -> str:
+        if self._is_shut_down:
+            return "message store has been shut down"
+        return "a slave takes no messages" if self._is_slave else f"the store is read-only, flags {self.flags.bits}"
 
     # --- reading ----------------------------------------------------------------------------------------------------
+
+    @property
+    def on_arrived(self) -> OnArrived | None:
+        """Called for every message that can be read from now on (not on a slave)."""
+        return self._dispatcher.on_arrived
+
+    @on_arrived.setter
+    def on_arrived(self, listener: OnArrived | None) -> None:
+        self._dispatcher.on_arrived = listener
 
     def get(
         self,
@@ -100,51 +287,93 @@ class MessageStore:
         tag_codes: frozenset[int] | None = None,
     ) -> GetResult | None:
         """Messages of one queue from *offset* on; ``tag_codes`` ``None``: all. ``None``: not readable (→ code 1)."""
-        raise NotImplementedError
+        if self._is_shut_down:
+            return None
+        return self._reader.get(env, topic, queue_id, offset, max_messages, tag_codes)
 
     def min_offset(self, topic: str, queue_id: int) -> int:
-        """First queue offset that can still be read; 0 for a queue nobody has written to (RocketMQ answers −1 → 0)."""
-        raise NotImplementedError
+        """First queue offset that can still be read; 0 for a queue nobody has written to."""
+        queue = self._queues.get(topic, queue_id)
+        return queue.min_offset if queue is not None else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """One past the last *dispatched* message: what consumers may see."""
-        raise NotImplementedError
+        """One past the last *dispatched* message: what consumers may see; 0 for an unknown queue."""
+        queue = self._queues.get(topic, queue_id)
+        return queue.max_offset if queue is not None else 0
+
+    def queues(self) -> list[tuple[str, int]]:
+        """(topic, queue id) of every queue that has been written to."""
+        return [(queue.topic, queue.queue_id) for queue in self._queues.all()]
+
+    def is_in_disk(self, env: Environment, topic: str, queue_id: int, offset: int) -> bool:
+        """Whether the message is so far behind that RocketMQ counts it as not in memory any more."""
+        queue = self._queues.get(topic, queue_id)
+        units = queue.units(env, offset, 1) if queue is not None else []
+        return bool(units) and self._reader.is_in_disk(units[0][0])
 
     def offset_by_time(self, env: Environment, topic: str, queue_id: int, timestamp_ms: int) -> int:
         """Queue offset whose store time is nearest to *timestamp_ms*. RocketMQ: ConsumeQueue#getOffsetInQueueByTime."""
-        raise NotImplementedError
+        queue = self._queues.get(topic, queue_id)
+        return offset_by_time(env, queue, self._log.files, timestamp_ms) if queue is not None else 0
+
+    def earliest_timestamp(self, env: Environment, topic: str, queue_id: int) -> int:
+        """Store time of the queue's first message; −1 where there is none."""
+        queue = self._queues.get(topic, queue_id)
+        units = queue.units(env, queue.min_offset, 1) if queue is not None else []
+        return store_timestamp_at(env, self._log.files, units[0][0]) if units else -1
 
     def view(self, env: Environment, physical_offset: int) -> bytes | None:
         """The whole record that starts there (view message by id); ``None`` where there is none."""
-        raise NotImplementedError
+        head = self._reader.record(env, physical_offset, 4)
+        size = int.from_bytes(head, "big", signed=True) if head else 0
+        record = self._reader.record(env, physical_offset, size) if size > 0 else b""
+        return record if record and scan_record(record, 0, self.delay_levels, check_crc=False).record else None
 
     def query(
         self, env: Environment, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int
-    ) -> list[bytes]:
-        """Records whose topic and key hash match, newest first (QUERY_MESSAGE); false positives are possible."""
-        raise NotImplementedError
+    ) -> QueryResult:
+        """Records whose topic and key hash match (QUERY_MESSAGE); false positives are possible."""
+        if self._index is None:
+            return QueryResult()
+        places = sorted(self._index.select(env, topic, key, max_messages, begin_ms, end_ms))
+        records = [record for place in places if (record := self.view(env, place)) is not None]
+        return QueryResult(tuple(records), *self._index.last_update)
+
+    def disk_percent(self, env: Environment) -> int:
+        """Used share of the disk, whole per cent, rounded up (the remark of code 14 quotes it)."""
+        return disk_percent(env)
 
     # --- replication ------------------------------------------------------------------------------------------------
 
     @property
     def log_start(self) -> int:
-        """Physical offset of the first byte still kept."""
-        raise NotImplementedError
+        """Physical offset of the first byte still kept; 0 where there is no log."""
+        return self._log.files.start
 
     @property
     def log_end(self) -> int:
         """Physical offset of the next byte: everything below it may be read and replicated, flushed or not."""
-        raise NotImplementedError
+        return self._log.files.end
 
     @property
     def flushed_to(self) -> int:
         """Physical offset below which every byte was forced (or a force of it failed, see ``strictFlush``)."""
-        raise NotImplementedError
+        return self._log.files.flushed_to
 
     def read_raw(self, env: Environment, offset: int, size: int) -> bytes:
         """Up to *size* log bytes from *offset*, never across a file end; empty where there is nothing."""
-        raise NotImplementedError
+        return self._log.read_raw(env, offset, size)
 
     def append_raw(self, env: Environment, offset: int, data: bytes) -> bool:
         """A slave's append of replicated bytes at *offset* (= ``log_end``, or anywhere into an empty log)."""
-        raise NotImplementedError
+        if self._is_shut_down or not self._log.append_raw(env, offset, data):
+            return False
+        self._flush.appended(env, is_urgent=False)
+        self._dispatcher.wake(env)
+        if self.on_appended is not None:
+            self.on_appended(env, self.log_end)
+        return True
+
+
+def _numbered(names: list[str]) -> list[str]:
+    return [name for name in names if name.rpartition("/")[2].isdigit()]

@@ -63,7 +63,8 @@ class PutRequest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     ``properties`` is the text as the client sent it; the store adds ``CLUSTER``, drops ``WAIT`` and brings the pairs
     into Java's order, as a 4.9.7 broker does. With ``is_internal`` it is stored byte for byte (messages that the broker
-    writes for itself) and ``wait`` alone decides about waiting. Hosts are ``host:port``.
+    writes for itself), ``wait`` alone decides about waiting and ``delay_level`` alone about delay (> 0: the text is
+    rewritten for the schedule topic); without, both are read from the properties. Hosts are ``host:port``.
     """
 
     topic: str
@@ -78,6 +79,7 @@ class PutRequest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     prepared_transaction_offset: int = 0
     is_batch: bool = False
     is_internal: bool = False
+    delay_level: int = 0
     wait: bool = True
 
 
@@ -111,6 +113,14 @@ class GetResult(msgspec.Struct, frozen=True, gc=False):
     records: tuple[bytes, ...] = ()
     queue_offsets: tuple[int, ...] = ()
     suggest_slave: bool = False
+
+
+class QueryResult(msgspec.Struct, frozen=True, gc=False):
+    """Records found by key, oldest first; the last update of the index as QUERY_MESSAGE tells it."""
+
+    records: tuple[bytes, ...] = ()
+    last_update_timestamp: int = 0
+    last_update_offset: int = 0
 
 
 class Dispatched(msgspec.Struct, frozen=True, gc=False):

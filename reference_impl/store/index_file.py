@@ -1,0 +1,152 @@
+"""One index file: from the hash of ``topic#key`` to places in the log.
+
+Question: which messages of a topic carry this key? Model (RocketMQ: IndexFile). A hash table with chains, on disk:
+
+    header 40   begin time 8 | end time 8 | begin offset 8 | end offset 8 | used slots 4 | entry count 4 (from 1)
+    slots       4 bytes each: number of the newest entry, 0: none
+    entries     20 bytes each: key hash 4 | physical offset 8 | seconds since begin time 4 | previous entry 4
+
+Entry number 0 is never used. Only the hash is kept, so that an answer may hold strangers.
+
+Limits. Entries are collected with ``put`` and written with ``write_out``, once a dispatch step.
+"""
+
+from __future__ import annotations
+
+from operator import mul
+from struct import Struct
+from typing import Final
+
+from reference_impl.environment import Environment
+
+HEADER_SIZE: Final = 40
+SLOT_SIZE: Final = 4
+ENTRY_SIZE: Final = 20
+_HEADER: Final = Struct(">qqqqii")
+_ENTRY: Final = Struct(">iqii")
+_SLOT: Final = Struct(">i")
+
+_POWERS: Final = tuple(pow(31, exponent, 1 << 32) for exponent in range(1024))
+_POWERS_FOR: Final = tuple(tuple(reversed(_POWERS[:length])) for length in range(257))
+
+
+def key_hash(key: str) -> int:
+    """Absolute value of the Java hash, 0 where that has none (RocketMQ: IndexFile#indexKeyHashMethod)."""
+    if key.isascii() and len(key) <= 256:
+        value = sum(map(mul, key.encode(), _POWERS_FOR[len(key)])) & 0xFFFFFFFF
+    else:
+        value = 0
+        units = key.encode("utf-16-be", "surrogatepass")
+        for high, low in zip(units[::2], units[1::2], strict=True):
+            value = value * 31 + (high << 8 | low) & 0xFFFFFFFF
+    signed = value - 0x100000000 if value & 0x80000000 else value
+    return abs(signed) if signed != -0x80000000 else 0
+
+
+class IndexFile:
+    """One file, new or loaded. ``slot_count`` and ``entry_limit`` are maxHashSlotNum and maxIndexNum."""
+
+    def __init__(self, name: str, slot_count: int, entry_limit: int) -> None:
+        self.name, self.slot_count, self.entry_limit = name, slot_count, entry_limit
+        self.begin_ms = self.end_ms = self.begin_offset = self.end_offset = 0
+        self.used_slots, self.entry_count = 0, 1
+        self._slots: dict[int, int] = {}
+        self._is_new = False
+        self._entries: list[bytes] = []
+        self._first_entry = 1
+        self._changed: dict[int, int] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file."""
+        return HEADER_SIZE + SLOT_SIZE * self.slot_count + ENTRY_SIZE * self.entry_limit
+
+    @property
+    def is_full(self) -> bool:
+        return self.entry_count >= self.entry_limit
+
+    def create(self, env: Environment, end_offset: int, end_ms: int) -> None:
+        """A new file that goes on where the one before ended (0, 0: there was none)."""
+        env.create(self.name, self.size)
+        self._is_new = True
+        self.begin_offset = self.end_offset = end_offset
+        self.begin_ms = self.end_ms = end_ms
+
+    def load(self, env: Environment) -> None:
+        """Read the header of an existing file; slots are read as they are needed."""
+        (self.begin_ms, self.end_ms, self.begin_offset, self.end_offset, self.used_slots, count) = _HEADER.unpack(
+            env.read(self.name, 0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0")
+        )
+        self.entry_count = self._first_entry = max(count, 1)
+
+    def put(self, env: Environment, hash_: int, physical_offset: int, store_timestamp: int) -> None:
+        """One more entry; the caller has made sure that the file is not full."""
+        slot = hash_ % self.slot_count
+        previous = self._newest(env, slot)
+        number = self.entry_count
+        if previous < 0 or previous > number:
+            previous = 0
+        seconds = (store_timestamp - self.begin_ms) // 1000 if self.begin_ms > 0 else 0
+        self._entries.append(_ENTRY.pack(hash_, physical_offset, min(max(seconds, 0), 0x7FFFFFFF), previous))
+        self._slots[slot] = self._changed[slot] = number
+        if number <= 1:
+            self.begin_offset, self.begin_ms = physical_offset, store_timestamp
+        if previous == 0:
+            self.used_slots += 1
+        self.entry_count = number + 1
+        self.end_offset, self.end_ms = physical_offset, store_timestamp
+
+    def write_out(self, env: Environment) -> None:
+        """What was collected, into the file."""
+        if not self._entries:
+            return
+        env.write(self.name, self._entry_at(self._first_entry), b"".join(self._entries))
+        for slot, number in self._changed.items():
+            env.write(self.name, HEADER_SIZE + SLOT_SIZE * slot, _SLOT.pack(number))
+        env.write(self.name, 0, self._header())
+        self._entries, self._changed, self._first_entry = [], {}, self.entry_count
+
+    def _header(self) -> bytes:
+        return _HEADER.pack(
+            self.begin_ms, self.end_ms, self.begin_offset, self.end_offset, self.used_slots, self.entry_count
+        )
+
+    def _entry_at(self, number: int) -> int:
+        return HEADER_SIZE + SLOT_SIZE * self.slot_count + ENTRY_SIZE * number
+
+    def _newest(self, env: Environment, slot: int) -> int:
+        number = self._slots.get(slot)
+        if number is None:
+            number = 0
+            if not self._is_new:
+                number = int(_SLOT.unpack(env.read(self.name, HEADER_SIZE + SLOT_SIZE * slot, SLOT_SIZE))[0])
+            self._slots[slot] = number
+        return number
+
+    # --- queries ----------------------------------------------------------------------------------------------------
+
+    def overlaps(self, begin_ms: int, end_ms: int) -> bool:
+        """RocketMQ: IndexFile#isTimeMatched."""
+        return (
+            (begin_ms < self.begin_ms and end_ms > self.end_ms)
+            or self.begin_ms <= begin_ms <= self.end_ms
+            or self.begin_ms <= end_ms <= self.end_ms
+        )
+
+    def select(self, env: Environment, hash_: int, limit: int, begin_ms: int, end_ms: int) -> list[int]:
+        """Physical offsets of at most *limit* entries with this hash and time, newest first."""
+        found: list[int] = []
+        number = self._newest(env, hash_ % self.slot_count)
+        while 0 < number < self.entry_count and len(found) < limit:
+            entry_hash, physical_offset, seconds, previous = _ENTRY.unpack(
+                env.read(self.name, self._entry_at(number), ENTRY_SIZE)
+            )
+            if seconds < 0:
+                break
+            stored_ms = self.begin_ms + seconds * 1000
+            if entry_hash == hash_ and begin_ms <= stored_ms <= end_ms:
+                found.append(physical_offset)
+            if previous >= number or stored_ms < begin_ms:
+                break
+            number = previous
+        return found

@@ -1,0 +1,274 @@
+"""A row of files of one size that is read and written as one endless array: the shape of log and consume queues.
+
+Question: where do bytes go, and how far have they been written, read and forced?
+
+Model (RocketMQ: MappedFileQueue, MappedFile). Files are created at full size, filled with zeros, and named by the
+offset of their first byte, 20 digits. Of each file the store remembers two positions; readers see everything below
+*wrote*:
+
+    0 ............ flushed ............ wrote ............ size
+      durable        visible, at risk     zeros or old bytes
+
+``flush`` forces only the file that holds ``flushed_to``, so that a flush across a file border takes two calls. With
+*least pages* > 0 it acts only when that many 4 KiB pages have been begun since; a full file always qualifies.
+
+Where a force fails, the position advances all the same, as in Apache's broker; with *strict* it stays, and
+``on_force_failed`` is told.
+
+Limits. Nothing here knows what the bytes mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from reference_impl.environment import Environment
+from reference_impl.store.forcing import Forcing
+
+PAGE: Final = 4096
+
+Done = Callable[[Environment], None]
+
+
+class WrongFileSize(Exception):
+    """A file whose length is not the configured one: RocketMQ refuses to start (exit code 253)."""
+
+
+class MappedFile:
+    """One file of a row. Positions are bytes within the file."""
+
+    __slots__ = ("flushed", "name", "size", "start", "store_timestamp", "wrote")
+
+    def __init__(self, name: str, start: int, size: int, position: int = 0) -> None:
+        self.name, self.start, self.size = name, start, size
+        self.wrote = self.flushed = position
+        self.store_timestamp = 0
+        """Store time of the last record appended in this life; 0: none."""
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte of the next file."""
+        return self.start + self.size
+
+    @property
+    def is_full(self) -> bool:
+        return self.wrote == self.size
+
+    def needs_flush(self, least_pages: int) -> bool:
+        """RocketMQ: MappedFile#isAbleToFlush."""
+        if self.is_full:
+            return True
+        if least_pages > 0:
+            return self.wrote // PAGE - self.flushed // PAGE >= least_pages
+        return self.wrote > self.flushed
+
+
+class MappedFiles:
+    """One row. ``is_precreating``: with a new file the one after it is made (RocketMQ: AllocateMappedFileService)."""
+
+    def __init__(
+        self, folder: str, file_size: int, forcing: Forcing, *, is_precreating: bool = False, is_strict: bool = False
+    ) -> None:
+        self.folder, self.file_size = folder, file_size
+        self.files: list[MappedFile] = []
+        self.flushed_to = 0
+        self.flushed_timestamp = 0
+        """Store time of the last record covered by a complete flush (RocketMQ: MappedFileQueue.storeTimestamp)."""
+        self.on_force_failed: Callable[[Environment, str, str], None] | None = None
+        self._forcing = forcing
+        self._is_precreating = is_precreating
+        self._is_strict = is_strict
+        self._precreated = ""
+        self._is_flushing = False
+        self._when_idle: list[Done] = []
+
+    # --- what there is ----------------------------------------------------------------------------------------------
+
+    @property
+    def start(self) -> int:
+        """Offset of the first byte that is kept; 0 where there is no file."""
+        return self.files[0].start if self.files else 0
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last byte written; 0 where there is no file."""
+        if not self.files:
+            return 0
+        last = self.files[-1]
+        return last.start + last.wrote
+
+    def name(self, start: int) -> str:
+        """The file that begins at offset *start*."""
+        return f"{self.folder}/{start:020d}"
+
+    def find(self, offset: int) -> MappedFile | None:
+        """The file that holds *offset*, written or not."""
+        files = self.files
+        if not files or offset < files[0].start:
+            return None
+        index = (offset - files[0].start) // self.file_size
+        if index < len(files) and files[index].start <= offset < files[index].end:
+            return files[index]
+        # A gap in the row (a lost file): RocketMQ falls back to a search, too.
+        return next((file for file in files if file.start <= offset < file.end), None)
+
+    def load(self, env: Environment, names: list[str]) -> None:
+        """Take over existing files, all positions at their ends. :class:`WrongFileSize` names the first wrong one."""
+        for name in names:
+            size = env.size(name)
+            if size != self.file_size:
+                raise WrongFileSize(f"{name} has {size} bytes, {self.file_size} expected")
+            self.files.append(MappedFile(name, int(name.rpartition("/")[2]), size, size))
+        self.flushed_to = self.end
+
+    def read(self, env: Environment, offset: int, size: int) -> bytes:
+        """Exactly *size* written bytes of one file, or nothing."""
+        file = self.find(offset)
+        if file is None or offset + size > file.start + file.wrote:
+            return b""
+        return env.read(file.name, offset - file.start, size)
+
+    # --- growing ----------------------------------------------------------------------------------------------------
+
+    def file_to_append(self, env: Environment, start_offset: int = 0) -> MappedFile:
+        """The last file, or a new one where there is none or it is full. ``OSError`` where none can be created.
+
+        The first file of an empty row begins at *start_offset* rounded down to the file size.
+        """
+        if self.files and not self.files[-1].is_full:
+            return self.files[-1]
+        start = self.files[-1].end if self.files else start_offset - start_offset % self.file_size
+        return self._create(env, start)
+
+    def _create(self, env: Environment, start: int) -> MappedFile:
+        name = self.name(start)
+        if name == self._precreated:
+            self._precreated = ""
+        else:
+            env.create(name, self.file_size)
+            self._forcing.names_changed()
+        file = MappedFile(name, start, self.file_size)
+        self.files.append(file)
+        if self._is_precreating:
+            self._precreate(env, file.end)
+        return file
+
+    def _precreate(self, env: Environment, start: int) -> None:
+        name = self.name(start)
+        try:
+            env.create(name, self.file_size)
+        except OSError as error:
+            # The allocator works ahead: what it cannot do now is tried again, and reported, when the file is needed.
+            env.note("precreate_failed", file=name, error=str(error))
+            return
+        self._precreated = name
+        self._forcing.names_changed()
+
+    def append(self, env: Environment, file: MappedFile, data: bytes) -> None:
+        """*data* at the write position of *file*, which has room for it. ``OSError``: nothing has changed."""
+        env.write(file.name, file.wrote, data)
+        file.wrote += len(data)
+
+    # --- forcing ----------------------------------------------------------------------------------------------------
+
+    def flush(self, env: Environment, least_pages: int, done: Done) -> None:
+        """One force of one file, if it is due; *done* when it is over, at once if nothing was due.
+
+        Called again only after *done*: RocketMQ has one flushing thread a row.
+        """
+        assert not self._is_flushing, f"two flushes of {self.folder} at once"
+        file = self._file_to_flush()
+        if file is None or not file.needs_flush(least_pages):
+            if file is not None:
+                self._flushed(file, file.flushed, file.store_timestamp, least_pages)
+            done(env)
+            return
+        self._is_flushing = True
+        wrote, timestamp = file.wrote, file.store_timestamp
+
+        def forced(env: Environment, error: str) -> None:
+            self._is_flushing = False
+            if error and self._is_strict:
+                assert self.on_force_failed is not None
+                self.on_force_failed(env, file.name, error)
+            else:
+                file.flushed = max(file.flushed, wrote)
+                self._flushed(file, wrote, timestamp, least_pages)
+                if error:
+                    env.note("force_failed", file=file.name, error=error, flushed_to=self.flushed_to)
+            done(env)
+            if not self._is_flushing and self._when_idle:
+                self._when_idle.pop(0)(env)
+
+        self._forcing.force(env, file.name, forced)
+
+    def flush_all(self, env: Environment, tries: int, done: Done) -> None:
+        """Force file after file until nothing is dirty or *tries* are used up; waits for a flush that is under way."""
+        if self._is_flushing:
+            self._when_idle.append(lambda env: self.flush_all(env, tries, done))
+        elif tries == 0 or not self.is_dirty:
+            done(env)
+        else:
+            self.flush(env, 0, lambda env: self.flush_all(env, tries - 1, done))
+
+    def _file_to_flush(self) -> MappedFile | None:
+        file = self.find(self.flushed_to)
+        if file is None and self.flushed_to == 0 and self.files:
+            return self.files[0]
+        return file
+
+    def _flushed(self, file: MappedFile, position: int, timestamp: int, least_pages: int) -> None:
+        self.flushed_to = max(self.flushed_to, file.start + position)
+        if least_pages == 0:
+            self.flushed_timestamp = timestamp
+
+    @property
+    def is_dirty(self) -> bool:
+        """Something was written that no flush has covered."""
+        return self.end > self.flushed_to
+
+    # --- shrinking --------------------------------------------------------------------------------------------------
+
+    def truncate(self, env: Environment, offset: int) -> None:
+        """The row ends at *offset*: later files go, positions are set back, bytes behind it stay as they are.
+
+        RocketMQ: MappedFileQueue#truncateDirtyFiles. A file that begins exactly at *offset* stays, empty.
+        """
+        kept = []
+        for file in self.files:
+            if file.end <= offset:
+                kept.append(file)
+            elif file.start <= offset:
+                file.wrote = file.flushed = offset - file.start
+                kept.append(file)
+            else:
+                self._delete(env, file.name)
+        self.files = kept
+        self.flushed_to = offset
+
+    def drop_first(self, env: Environment) -> None:
+        """Delete the oldest file (retention)."""
+        self._delete(env, self.files.pop(0).name)
+
+    def drop_last(self, env: Environment) -> None:
+        """Delete the newest file (truncation of a queue)."""
+        self._delete(env, self.files.pop().name)
+        self.flushed_to = min(self.flushed_to, self.end)
+
+    def destroy(self, env: Environment) -> None:
+        """Delete every file."""
+        for file in self.files:
+            self._delete(env, file.name)
+        self.files = []
+        self.flushed_to = 0
+
+    def drop_precreated(self, env: Environment) -> None:
+        """An orderly stop leaves no file behind that was only created in advance."""
+        if self._precreated:
+            self._delete(env, self._precreated)
+            self._precreated = ""
+
+    def _delete(self, env: Environment, name: str) -> None:
+        env.delete(name)
+        self._forcing.names_changed()

@@ -1,0 +1,134 @@
+"""What a start makes of the files that survived.
+
+Question: after an orderly stop, a kill or a power cut, where do log and queues end, and what is built again?
+
+Model (RocketMQ: DefaultMessageStore#load, CommitLog#recoverNormally, #recoverAbnormally, DefaultMessageStore#start).
+
+    abort file absent   normal: scan from the third-last file; nothing is dispatched again while scanning
+    abort file present  abnormal: scan from the newest file whose first record is not younger than the checkpoint's
+                        time, else from the first file; every good record is dispatched again, what is there is skipped
+
+    then, both: the log ends at T, behind the last good record. Later files go; bytes behind T in its own file stay.
+    Queues that point at or behind T are cut. A log without files destroys all queues. Whatever lies behind the last
+    position that any queue knows is dispatched. The table of next queue offsets is the queues' own ends, so that the
+    offsets of lost messages are given again.
+
+Recovery never asks whether the bytes it accepts were forced: like RocketMQ it counts everything below T as flushed.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from reference_impl.environment import Environment
+from reference_impl.store.checkpoint import Checkpoint
+from reference_impl.store.config import StoreConfig
+from reference_impl.store.consume_queues import ConsumeQueues
+from reference_impl.store.delay import DelayLevels
+from reference_impl.store.dispatch import Dispatcher
+from reference_impl.store.mapped_files import MappedFile, MappedFiles
+from reference_impl.store.reader import store_timestamp_at
+from reference_impl.store.request import Dispatched
+from reference_impl.store.scan import LogReader, walk
+from reference_impl.wire.message import MAGIC_V1, MAGIC_V2
+
+_MAGIC: Final = Struct(">i")
+_FILES_SCANNED: Final = 3
+
+
+class Recovered(NamedTuple):
+    """What a recovery found: for the ``recovered`` note."""
+
+    is_clean: bool
+    scanned_from: int
+    records: int
+    log_end: int
+
+
+class Recovery:
+    """One recovery. ``drops_last``: the planted bug ``skip-last-record``."""
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        log: MappedFiles,
+        queues: ConsumeQueues,
+        checkpoint: Checkpoint,
+        dispatcher: Dispatcher,
+        levels: DelayLevels,
+        *,
+        drops_last: bool,
+    ) -> None:
+        self._config, self._log, self._queues, self._checkpoint = config, log, queues, checkpoint
+        self._dispatcher, self._levels, self._drops_last = dispatcher, levels, drops_last
+        self._records = 0
+        self._last_place = -1
+        self._is_clean = True
+
+    def run(self, env: Environment, *, is_clean: bool) -> Recovered:
+        """Files are loaded; afterwards positions, queues and dispatch position are right."""
+        self._is_clean = is_clean
+        for queue in self._queues.all():
+            queue.recover(env)
+        queues_end = self._queues.max_physical
+        if self._log.files:
+            first = self._first_file(env)
+            end = self._scan(env, first)
+            self._cut(env, end, queues_end)
+            scanned_from = self._log.files[first].start if first < len(self._log.files) else end
+        else:
+            scanned_from = end = 0
+            self._queues.destroy(env)
+        self._dispatch_rest(env)
+        for queue in self._queues.all():
+            queue.correct_min_offset(env, self._log.start)
+        return Recovered(is_clean, scanned_from, self._records, end)
+
+    # --- the scan ---------------------------------------------------------------------------------------------------
+
+    def _first_file(self, env: Environment) -> int:
+        """Index of the file that the scan begins with."""
+        files = self._log.files
+        if self._is_clean:
+            return max(0, len(files) - _FILES_SCANNED)
+        is_index_safe = self._config.message_index_enable and self._config.message_index_safe
+        known_ms = self._checkpoint.min_index_ms if is_index_safe else self._checkpoint.min_ms
+        for index in range(len(files) - 1, -1, -1):
+            if self._begins_by(env, files[index], known_ms):
+                return index
+        return 0
+
+    def _begins_by(self, env: Environment, file: MappedFile, known_ms: int) -> bool:
+        """RocketMQ: CommitLog#isMappedFileMatchedRecover."""
+        magic = _MAGIC.unpack(env.read(file.name, 4, 4))[0]
+        if magic not in (MAGIC_V1, MAGIC_V2):
+            return False
+        stored_ms = store_timestamp_at(env, self._log, file.start)
+        return stored_ms != 0 and stored_ms <= known_ms
+
+    def _scan(self, env: Environment, first: int) -> int:
+        reader = LogReader(self._levels, check_crc=self._config.check_crc_on_recover, is_whole=True)
+        end = walk(env, self._log.files[first:], reader, lambda place, record: self._seen(env, place, record))
+        return self._last_place if self._drops_last and self._last_place >= 0 else end
+
+    def _seen(self, env: Environment, place: int, record: Dispatched) -> None:
+        self._records += 1
+        self._last_place = place
+        if not self._is_clean:
+            self._dispatcher.take(env, record)
+
+    # --- afterwards -------------------------------------------------------------------------------------------------
+
+    def _cut(self, env: Environment, end: int, queues_end: int) -> None:
+        self._dispatcher.finish_recovery(env)
+        self._log.truncate(env, end)
+        if self._drops_last:
+            queues_end = max(queues_end, self._queues.max_physical)
+        if queues_end >= end:
+            self._queues.truncate(env, end)
+
+    def _dispatch_rest(self, env: Environment) -> None:
+        """RocketMQ waits at its start until dispatch has caught up, then goes on."""
+        self._dispatcher.position = max(self._queues.max_physical, self._log.start, 0)
+        self._dispatcher.run(env)
