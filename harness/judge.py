@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from checkers.check import check_all
 from checkers.facts import RunFacts
-from checkers.history import Events, History
+from checkers.history import Events, History, seconds
 from checkers.verdict import Outcome, Verdict
+from harness.node_events import ended_by_itself
 
 CHECK: Final = "life-cycle"
 PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dump", "check")
@@ -31,7 +32,8 @@ def judge(history: History, run: Mapping[str, Any]) -> list[Verdict]:
 
 def life_cycle(history: History) -> Verdict:
     """PASS for a run that went through all its phases and saw its ends."""
-    reasons = [*_missing_phases(history.events), *_notes(history.events)]
+    events = history.events
+    reasons = [*_missing_phases(events), *_notes(events), *_crashes(events)]
     outcome = Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict(CHECK, outcome, measures=_measures(history), reasons=tuple(reasons))
 
@@ -52,6 +54,16 @@ def _notes(events: Events) -> list[str]:
             reasons.append(f"{detail['what']}: {detail['why']}")
         elif events.step[row] == "interrupted":
             reasons.append("interrupted by the user")
+    return reasons
+
+
+def _crashes(events: Events) -> list[str]:
+    """A node that ended although nobody had asked it to: whatever the others say, this run was not what it seems."""
+    reasons = []
+    for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():
+        why = ended_by_itself(events.step[row], json.loads(events.detail[row]))
+        if why:
+            reasons.append(f"{events.node[row]} {why}, at {seconds(int(events.ns[row]))}")
     return reasons
 
 

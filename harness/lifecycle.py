@@ -36,7 +36,7 @@ from harness.backends.backend import Backend
 from harness.cluster import Cluster
 from harness.drain import Drainer
 from harness.errors import BackendUnavailable, BudgetExceeded, FaultError, UndoError
-from harness.node_events import LeverEvents
+from harness.node_events import LeverEvents, ended_by_itself
 from harness.operator import NAME as OPERATOR
 from harness.operator import BrokerNode, Operator
 from harness.recorder import Recorder
@@ -106,7 +106,8 @@ class Life:
         stage = self._stage()
         queues = self.scenario.workload.queues
         brokers = [self._broker_node(node) for node in self.cluster.broker_addresses]
-        self._operator = Operator(stage, brokers, queues, self._run_until)
+        self._crashed: dict[str, str] = {}
+        self._operator = Operator(stage, brokers, queues, self._run_until, lambda: list(self._crashed.values()))
         self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
         self._stage_value = stage
         self._injector = Injector(
@@ -273,6 +274,8 @@ class Life:
 
     def _noted(self, node: str, event: str, fields: dict[str, Any]) -> None:
         self.recorder.event("role", node=node, step=event, detail=fields)
+        if why := ended_by_itself(event, fields):
+            self._crashed[node] = f"{node} {why}"
 
     def _run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
         """``Backend.run_until``, in slices where somebody watches; slices change nothing in the world."""

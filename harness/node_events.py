@@ -11,9 +11,21 @@ Limits. An act that raises is not an event: it may or may not have happened, and
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from faults.levers import Cut, HealStep, Levers, NodeState, PortClass
+
+
+def ended_by_itself(event: str, fields: Mapping[str, Any]) -> str:
+    """What a backend's note says of a node that ended although nobody had asked it to; empty for any other note."""
+    if event == "crashed":
+        lines = fields.get("last_lines") or str(fields.get("error", "")).splitlines()
+        said = str(lines[-1]) if lines else f"exit code {fields.get('exit')}"
+        return f"crashed: {said}"
+    if event == "exited" and fields.get("code"):
+        return f"ended with exit code {fields['code']}"
+    return ""
 
 
 class LeverEvents:

@@ -36,6 +36,7 @@ RunUntil = Callable[[Callable[[], bool], int], bool]
 """``Backend.run_until``, perhaps watched."""
 
 NAME: Final = "operator"
+SEE_LOGS: Final = "see nodes/*/log in the run folder"
 ASK_AGAIN_NS: Final = 200 * MS
 SETTLE_AGAIN_NS: Final = 300 * MS
 
@@ -175,9 +176,15 @@ class Operator:
     """What the life cycle asks for, one thing after the other; waits are runs of the world, all bounded."""
 
     def __init__(
-        self, stage: Stage, brokers: Sequence[BrokerNode], queues_per_broker: int, run_until: RunUntil
+        self,
+        stage: Stage,
+        brokers: Sequence[BrokerNode],
+        queues_per_broker: int,
+        run_until: RunUntil,
+        crashed: Callable[[], list[str]],
     ) -> None:
-        self.stage, self.brokers, self._run_until = stage, tuple(brokers), run_until
+        """*crashed*: sentences about nodes that ended by themselves; nobody waits for those to become ready."""
+        self.stage, self.brokers, self._run_until, self._crashed = stage, tuple(brokers), run_until, crashed
         self.role = OperatorRole(stage, NAME, queues_per_broker)
         self._backend = stage.backend
         self._first_queue = {queue.node: queue for queue in reversed(stage.queues)}
@@ -229,8 +236,10 @@ class Operator:
 
     def _until(self, deadline_ns: int, lacks: Callable[[], list[str]], complaint: str) -> None:
         while lacking := lacks():
+            if crashed := self._crashed():
+                raise ClusterError(f"a node ended while it was starting: {'; '.join(crashed)}", hint=SEE_LOGS)
             if not self._pause(deadline_ns):
-                raise ClusterError(complaint.format(", ".join(lacking)), hint="see the nodes' logs in the run folder")
+                raise ClusterError(complaint.format(", ".join(lacking)), hint=SEE_LOGS)
 
     def _pause(self, deadline_ns: int) -> bool:
         """Let the world go on for a moment; false at the deadline."""
