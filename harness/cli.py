@@ -92,6 +92,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     terminal = Terminal()
     try:
         _check_command(words)
+        if words and words[0] in COMMANDS and COMMANDS[words[0]].group == "reference":
+            reference: int = Command.module("reference").hand_over(words)
+            return reference
         arguments = build_parser().parse_args(words)
         if not arguments.command:
             build_parser().print_help()
@@ -139,6 +142,7 @@ def build_parser() -> Parser:
     for name, command in COMMANDS.items():
         one = commands.add_parser(
             name,
+            prog=f"mqchaos {name}",
             help=argparse.SUPPRESS,
             description=f"{command.summary[0].upper()}{command.summary[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,0 +1,229 @@
+"""``mqchaos list``: what there is, one line each.
+
+Question: which names may I type, and what do they mean?
+
+Model. Every list comes from the thing itself (the table of verbs, of checks, of contracts, of defects), never from a
+copy. ``--json`` gives the same rows; ``list faults --markdown`` is the page ``docs/faults.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, get_args
+
+from harness.terminal import Terminal
+
+if TYPE_CHECKING:
+    from faults.verb import Option
+
+Row = dict[str, str]
+"""Column → text; all rows of a list have the same columns, the first is the name."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``list``."""
+    parser.epilog = (
+        "examples:\n  mqchaos list faults\n  mqchaos list promises --json\n  mqchaos list faults --markdown\n"
+    )
+    parser.add_argument("what", choices=tuple(LISTS), metavar="WHAT", help=", ".join(LISTS))
+    parser.add_argument("--json", action="store_true", help="a JSON array of objects on standard output")
+    parser.add_argument("--markdown", action="store_true", help="as a page of Markdown (faults only)")
+
+
+def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Show the rows."""
+    from harness.errors import EXIT_PASS, UsageError
+
+    if arguments.markdown:
+        if arguments.what != "faults":
+            raise UsageError("only faults are written as Markdown")
+        terminal.result(faults_page().rstrip())
+        return EXIT_PASS
+    rows = LISTS[arguments.what]()
+    if arguments.json:
+        terminal.document(rows)
+    else:
+        for line in table(rows):
+            terminal.result(line)
+    return EXIT_PASS
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """Columns side by side, as wide as their widest text; the last one runs free."""
+    if not rows:
+        return ["there are none"]
+    columns = list(rows[0])
+    widths = {column: max(len(row[column]) for row in rows) for column in columns[:-1]}
+    return ["  ".join([*(row[c].ljust(widths[c]) for c in columns[:-1]), row[columns[-1]]]).rstrip() for row in rows]
+
+
+def modes() -> list[Row]:
+    """Deployment modes and what their contract says."""
+    from checkers.contract import contract_of
+    from harness.scenario import Mode
+
+    rows = []
+    for mode in get_args(Mode):
+        contract = contract_of(mode)
+        rows.append({"mode": mode, "statement": contract.statement if contract else "there is no contract for it"})
+    return rows
+
+
+def faults() -> list[Row]:
+    """Verbs, then OpenChaos' names."""
+    from faults.catalogue import VERBS
+    from faults.plan import ALIASES
+
+    verbs = [{"fault": verb.name, "family": verb.family, "summary": verb.summary} for verb in VERBS.values()]
+    return verbs + [
+        {"fault": name, "family": "OpenChaos", "summary": f"{alias.verb} {alias.on or '(on: …)'}"}
+        for name, alias in ALIASES.items()
+    ]
+
+
+CHECKER_MODULES: Final = {
+    "faults": "checkers.faults_bit",
+    "accounting": "checkers.accounting",
+    "log": "checkers.log_check",
+    "availability": "checkers.availability",
+    "life-cycle": "harness.judge",
+}
+"""Where each check is explained: the first paragraph after ``Question:`` of its module."""
+
+
+def checkers() -> list[Row]:
+    """Checks and the question that each answers."""
+    from checkers.check import CHECKS
+    from harness.judge import CHECK
+
+    return [{"checker": name, "question": question_of(CHECKER_MODULES[name])} for name in (*CHECKS, CHECK)]
+
+
+def question_of(module: str) -> str:
+    """What the docstring of *module* says after ``Question:``, up to the next blank line."""
+    text = import_module(module).__doc__ or ""
+    return " ".join(text.partition("Question:")[2].partition("\n\n")[0].split())
+
+
+def scenarios() -> list[Row]:
+    """Scenarios that come with the project."""
+    from harness.scenario import shipped
+    from harness.scenario_file import load
+
+    rows = []
+    for scenario in map(load, shipped()):
+        claims = ", ".join(scenario.claims)
+        rows.append({"scenario": scenario.name, "mode": scenario.mode, "claims": claims, "text": scenario.description})
+    return rows
+
+
+def promises() -> list[Row]:
+    """The contract, cell by cell."""
+    from checkers.contract import contract_of, known_modes
+
+    contracts = [contract for contract in map(contract_of, known_modes()) if contract is not None]
+    return [
+        {"mode": p.mode, "fault": p.fault, "flush": p.flush, "loss": p.loss, "promise": p.words}
+        for contract in contracts
+        for p in contract.promises.values()
+    ]
+
+
+def defects() -> list[Row]:
+    """Planted bugs of the reference."""
+    from reference_impl.defects import DEFECTS
+
+    return [{"defect": name, "node": d.node, "what": d.what, "shows": d.shows} for name, d in DEFECTS.items()]
+
+
+def backends() -> list[Row]:
+    """Worlds to run in."""
+    from harness.backends.process.capabilities import scan
+
+    can = scan()
+    lacks = [f"no partitions ({can.namespaces})"] if can.namespaces else []
+    lacks += [f"no power cuts ({can.power_cut})"] if can.power_cut else []
+    return [
+        {"backend": "sim", "text": "deterministic simulator: one seed, one history, byte for byte"},
+        {
+            "backend": "process",
+            "text": "; ".join(["real processes", *lacks]) + ("" if lacks else ", everything works here"),
+        },
+    ]
+
+
+def targets() -> list[Row]:
+    """What can run on the nodes; Apache's versions that are in the cache."""
+    from harness.targets.rocketmq import jar_folder
+
+    cached = sorted(
+        folder.parent.name.removeprefix("rocketmq-") for folder in jar_folder("0").parent.parent.glob("*/lib")
+    )
+    have = f"in the cache: {', '.join(cached)}" if cached else "none in the cache yet"
+    return [
+        {"target": "reference", "text": "the reference implementation, on every backend"},
+        {"target": "rocketmq:VERSION", "text": f"Apache's own jars, on the process backend; {have}"},
+    ]
+
+
+LISTS: Final[dict[str, Callable[[], list[Row]]]] = {
+    "modes": modes,
+    "faults": faults,
+    "checkers": checkers,
+    "scenarios": scenarios,
+    "promises": promises,
+    "defects": defects,
+    "backends": backends,
+    "targets": targets,
+}
+
+
+def faults_page() -> str:
+    """``docs/faults.md``, generated from the catalogue."""
+    from faults.catalogue import VERBS
+    from faults.plan import ALIASES
+    from faults.selectors import WORDS
+
+    lines = [
+        "# Faults",
+        "",
+        "Generated by `mqchaos list faults --markdown`.",
+        "",
+        "A fault is data: `{at, do, on, for, with}`. Its life: *resolve, journal the heal, inject, probe that it bit,",
+        "hold, heal, probe that it is gone*; every step is a row of the history. A fault that did not bite makes a run",
+        "UNKNOWN, never green. Without `for` it lasts until everything is healed at the end of the load. `at` and `for`",
+        "may be ranges (`4s..9s`), of which the seed draws one value.",
+        "",
+        "| `do` | what it does | how it is known to have bitten | how it is undone | `with` |",
+        "|---|---|---|---|---|",
+    ]
+    for verb in VERBS.values():
+        options = "; ".join(_option_text(name, option) for name, option in verb.options.items())
+        lines.append(f"| `{verb.name}` | {verb.summary} | {verb.bites} | {verb.undone_by} | {options} |")
+    lines += [
+        "",
+        "## On whom",
+        "",
+        "Selectors are resolved when the fault strikes; the nodes they meant then are in the history.",
+        "",
+        f"`{'`, `'.join(WORDS)}`, a node by its name, and lists of these.",
+        "`partition` takes two sides: `LEFT | RIGHT`, `LEFT | rest`, or `link(A, B, ports)`. Put quotes around a text",
+        "that contains a comma.",
+        "",
+        "## Names of OpenChaos",
+        "",
+        "| name | the same as | but |",
+        "|---|---|---|",
+    ]
+    for name, alias in ALIASES.items():
+        lines.append(
+            f"| `{name}` | `{alias.verb}` {f'on `{alias.on}`' if alias.on else '(say `on`)'} | {alias.difference} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _option_text(name: str, option: Option) -> str:
+    choices = " \\| ".join(option.choices)
+    return f"`{name}`: {option.meaning} ({f'{choices}; ' if choices else ''}default {option.default})"
