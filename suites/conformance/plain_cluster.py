@@ -127,7 +127,9 @@ class PlainCluster:
         """Ask again and again until it holds; between two askings the world runs on for 100 ms."""
         deadline = self.backend.now() + timeout_ns
         while not holds():
-            assert self.backend.now() < deadline, f"not within {timeout_ns / 1e9:g} s; events: {self.events[-3:]}"
+            crashes = [event for event in self.events if event[1] == "crashed"]
+            assert not crashes, crashes
+            assert self.backend.now() < deadline, f"not within {timeout_ns / 1e9:g} s"
             self.backend.run_until(lambda: False, self.backend.now() + 100 * MS)
 
     def is_registered(self) -> bool:

@@ -1,0 +1,259 @@
+"""What every lever does to real processes, in both worlds, and what each world refuses."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.levers import Cut, LeverRefused
+from faults.mechanisms import loopfs, netns
+from faults.mechanisms.command import call
+from harness.backends.process.backend import ProcessBackend
+from harness.errors import ClusterError
+from reference_impl.environment import MS, SECOND
+from suites.unit.process.tiny_node import TinyTarget
+from suites.unit.process.tiny_world import PORT, TinyWorld
+
+BOTH = ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("netns"))]
+
+
+@pytest.fixture(params=BOTH)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TinyWorld]:
+    made = TinyWorld(tmp_path, request.param)
+    made.start("broker-a-0")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def island(tmp_path: Path) -> Iterator[TinyWorld]:
+    """Two nodes in namespaces."""
+    made = TinyWorld(tmp_path, "namespaces", ("broker-a-0", "broker-b-0"))
+    made.start("broker-a-0", "broker-b-0")
+    yield made
+    made.close()
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def test_kill_closes_connections_keeps_the_page_cache_and_is_no_crash(world: TinyWorld) -> None:
+    world.ask("drop unforced")
+    world.do(world.levers.kill, "broker-a-0")
+    assert world.levers.state("broker-a-0") == "dead"
+    world.until(lambda: len(world.clients["client-1"].closed) == 1)
+    world.start("broker-a-0")
+    assert world.ask("read") == b"unforced "
+    assert world.count("broker-a-0", "crashed") == 0
+
+
+def test_kill_of_the_dead_and_start_of_the_living_change_nothing(world: TinyWorld) -> None:
+    world.do(world.levers.start, "broker-a-0")
+    assert world.ask("echo same process") == b"same process"
+    world.do(world.levers.kill, "broker-a-0")
+    world.do(world.levers.kill, "broker-a-0")
+    assert world.levers.state("broker-a-0") == "dead"
+
+
+def test_pause_holds_answers_back_and_resume_delivers_them(world: TinyWorld) -> None:
+    world.ask("echo warm")
+    world.do(world.levers.pause, "broker-a-0")
+    assert world.levers.state("broker-a-0") == "paused"
+    world.say("echo late")
+    assert not world.says(lambda: b"late" in world.clients["client-1"].answers, 200 * MS)
+    world.do(world.levers.resume, "broker-a-0")
+    world.until(lambda: b"late" in world.clients["client-1"].answers)
+    assert world.levers.state("broker-a-0") == "running"
+
+
+def test_stop_asks_for_the_orderly_end_and_keeps_its_deadline(world: TinyWorld) -> None:
+    world.do(world.levers.pause, "broker-a-0")
+    with pytest.raises(TimeoutError, match=r"broker-a-0 did not end within 0.2 s"):
+        world.do(world.levers.stop, "broker-a-0", 200 * MS)
+    world.do(world.levers.resume, "broker-a-0")
+    world.do(world.levers.stop, "broker-a-0", 10 * SECOND)
+    assert world.levers.state("broker-a-0") == "dead"
+    assert world.count("broker-a-0", "crashed") == 0
+
+
+def test_a_crash_is_an_event_with_the_last_words(world: TinyWorld) -> None:
+    world.say("crash")
+    world.until(lambda: world.count("broker-a-0", "crashed") == 1)
+    fields = world.events[-1][2]
+    assert fields["exit"] == 70
+    assert fields["last_lines"][-1] == "RuntimeError: planted"
+
+
+def test_notes_of_processes_carry_the_runs_clock(world: TinyWorld) -> None:
+    ((_, _, fields),) = [event for event in world.events if event[1] == "listening"]
+    assert fields["address"] == world.address("broker-a-0")
+    assert 0 < fields["at_ns"] < world.backend.now()
+
+
+def test_a_taken_port_is_one_clear_error(world: TinyWorld) -> None:
+    world.do(world.levers.kill, "broker-a-0")
+    host = world.backend.host("broker-a-0")
+    namespaces = netns.list_namespaces()
+    mine = (
+        [name for name in namespaces if name.endswith("-broker-a-0")] if world.backend.isolation != "loopback" else []
+    )
+    with netns.open_socket(mine[0]) if mine else socket.socket() as squatter:
+        squatter.bind((host, PORT))
+        squatter.listen()
+        with pytest.raises(ClusterError, match=rf"port {host}:{PORT} of broker-a-0 is not to be had"):
+            world.do(world.levers.start, "broker-a-0")
+
+
+def test_a_program_that_cannot_be_run_is_one_clear_error(tmp_path: Path) -> None:
+    world = TinyWorld(tmp_path, "loopback", target=TinyTarget("/nowhere/python"))
+    with pytest.raises(ClusterError, match=r"broker-a-0 cannot be started: .*No such file"):
+        world.do(world.levers.start, "broker-a-0")
+    world.close()
+
+
+def test_collect_takes_log_configuration_and_store(world: TinyWorld, tmp_path: Path) -> None:
+    world.ask("drop x")
+    world.do(world.levers.kill, "broker-a-0")
+    world.backend.collect("broker-a-0", tmp_path / "kept")
+    assert (tmp_path / "kept" / "dump" / "log").read_bytes() == b"x "
+    assert (tmp_path / "kept" / "log" / "notes.jsonl").exists()
+
+
+def test_two_clients_come_from_two_addresses(world: TinyWorld) -> None:
+    hosts = {world.backend.host(name) for name in ("client-1", "client-2", "broker-a-0")}
+    assert len(hosts) == 3
+    assert world.levers.state("client-1") == "running"
+    with pytest.raises(LeverRefused, match="client-1 lives in the harness's own process"):
+        world.levers.kill("client-1")
+
+
+# -- network -----------------------------------------------------------------------------------------------------------
+
+CLIENT_CUT = Cut("cut/1", ("client-1",), ("broker-a-0",))
+
+
+@pytest.mark.requires("netns")
+def test_a_cut_holds_one_client_and_no_other(island: TinyWorld) -> None:
+    assert island.ask("echo before") == b"before"
+    assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+    island.do(island.levers.cut, CLIENT_CUT)
+    assert not island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+    assert not island.do(island.levers.reaches, "broker-a-0", "client-1", "any")
+    island.say("echo held")
+    assert island.ask("echo other", client="client-2") == b"other"
+    assert island.ask("echo elsewhere", node="broker-b-0") == b"elsewhere"
+    assert b"held" not in island.clients["client-1"].answers
+    island.do(island.levers.uncut, "cut/1")
+    assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+    island.until(lambda: b"held" in island.clients["client-1"].answers)
+    island.do(island.levers.uncut, "cut/1")
+
+
+@pytest.mark.requires("netns")
+def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
+    island.do(island.levers.cut, CLIENT_CUT)
+    island.do(island.levers.cut, Cut("cut/2", ("client-1", "client-2"), ("broker-a-0", "broker-b-0")))
+    island.do(island.levers.uncut, "cut/1")
+    assert not island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+    island.do(island.levers.uncut, "cut/2")
+    assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+
+
+@pytest.mark.requires("netns")
+def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
+    island.do(island.levers.cut, Cut("ha", ("broker-a-0",), ("broker-b-0",), "ha"))
+    reached = {
+        port_class: island.do(island.levers.reaches, "broker-a-0", "broker-b-0", port_class)
+        for port_class in ("ha", "broker", "namesrv", "any")
+    }
+    assert reached == {"ha": False, "broker": True, "namesrv": True, "any": True}
+
+
+@pytest.mark.requires("netns")
+def test_a_one_way_cut_lets_the_other_way_through(island: TinyWorld) -> None:
+    island.do(island.levers.cut, Cut("way", ("broker-a-0",), ("broker-b-0",), one_way=True))
+    assert not island.do(island.levers.reaches, "broker-a-0", "broker-b-0", "broker")
+    assert island.do(island.levers.reaches, "broker-b-0", "broker-a-0", "broker")
+
+
+@pytest.mark.requires("netns")
+def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
+    """Looked at, not knocked at: what is not ours is never a target."""
+    subnet = island.backend.host("broker-a-0").rpartition(".")[0] + "."
+    assert "hub0" not in os.listdir("/sys/class/net")
+    assert subnet not in call(["ip", "address", "show"])
+    assert subnet not in call(["ip", "route", "show", "table", "all"])
+
+
+# -- power -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requires("netns")
+def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorld) -> None:
+    island.ask("keep forced")
+    island.ask("drop unforced")
+    island.do(island.levers.cut_power, "broker-a-0")
+    assert island.levers.state("broker-a-0") == "dead"
+    assert island.levers.power_cut_lost("broker-a-0") == 1
+    island.start("broker-a-0")
+    assert island.ask("read") == b"forced "
+
+
+@pytest.mark.requires("netns")
+def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> None:
+    island.ask("keep forced")
+    island.ask("drop unforced")
+    island.do(island.levers.kill, "broker-a-0")
+    island.do(island.levers.cut_power, "broker-a-0")
+    assert island.levers.power_cut_lost("broker-a-0") == 1
+    island.do(island.levers.cut_power, "broker-a-0")
+    assert island.levers.power_cut_lost("broker-a-0") == 0, "there was nothing left to lose"
+
+
+@pytest.mark.requires("netns")
+def test_a_power_cut_of_one_node_leaves_the_others_disk_alone(island: TinyWorld) -> None:
+    island.ask("drop unforced", node="broker-b-0")
+    island.do(island.levers.cut_power, "broker-a-0")
+    assert island.ask("read", node="broker-b-0") == b"unforced "
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def test_plain_loopback_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    world = TinyWorld(tmp_path, "loopback")
+    world.start("broker-a-0")
+    with pytest.raises(LeverRefused, match="a network cut needs a namespace for every node"):
+        world.do(world.levers.cut, CLIENT_CUT)
+    with pytest.raises(LeverRefused, match="a power cut needs a disk of its own"):
+        world.do(world.levers.cut_power, "broker-a-0")
+    assert world.ask("echo alive") == b"alive", "a refused lever touches nothing"
+    world.say("crash")
+    world.until(lambda: world.count("broker-a-0", "crashed") == 1)
+    world.close()
+
+
+# -- leaving -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.requires("netns")
+def test_close_leaves_nothing(tmp_path: Path) -> None:
+    world = TinyWorld(tmp_path, "namespaces")
+    world.start("broker-a-0")
+    world.do(world.levers.pause, "broker-a-0")
+    tag = _tag_of(world.backend)
+    assert netns.list_namespaces(tag)
+    world.close()
+    world.close()
+    assert netns.list_namespaces(tag) == []
+    assert [point for point in loopfs.mount_points() if tag in point] == []
+    assert not world.backend._scratch.exists()
+    assert not world.journal.path.exists(), "nothing is owed"
+
+
+def _tag_of(backend: ProcessBackend) -> str:
+    return backend._tag
