@@ -1,0 +1,187 @@
+"""What this machine can run, what it lacks, and what dead runs have left on it.
+
+Question: a person has just cloned this; which parts will work, and what must he type for the others?
+
+Model. A list of findings, each *ok*, *missing* (an optional part cannot run, with the way to get it) or *trouble* (the
+harness itself cannot run, or something is left behind). Looking changes nothing: ports are bound and released,
+tools are looked up, capabilities are read.
+
+Limits. A security module or a full disk may still refuse what looks possible.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final, Literal
+
+State = Literal["ok", "missing", "trouble"]
+
+PACKAGES: Final = ("hypothesis", "msgspec", "numpy", "pyarrow", "pytest", "pyyaml", "rich")
+SPARK_PACKAGES: Final = ("pyspark", "pandas")
+PORTS: Final = {9876: "NameServer", 10911: "broker", 10909: "broker, fast channel", 10912: "replication"}
+OLDEST_PYTHON: Final = (3, 11)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: *found* is what is there, *fix* what to do if it is not as it should be."""
+
+    name: str
+    state: State
+    found: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def examine() -> list[Finding]:
+    """Everything, in the order in which it is needed."""
+    return [finding for look in LOOKS for finding in look()]
+
+
+def is_well(findings: list[Finding]) -> bool:
+    """Nothing is in trouble; what is missing is optional."""
+    return all(finding.state != "trouble" for finding in findings)
+
+
+def _python() -> list[Finding]:
+    found = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return [Finding("Python", "trouble", found, "install Python 3.11 or later")]
+    return [Finding("Python", "ok", found)]
+
+
+def _packages() -> list[Finding]:
+    versions = {name: _version(name) for name in PACKAGES}
+    missing = [name for name, version in versions.items() if not version]
+    if missing:
+        return [Finding("packages", "trouble", f"without {', '.join(missing)}", "pip install -e .")]
+    return [Finding("packages", "ok", ", ".join(f"{name} {version}" for name, version in versions.items()))]
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _spark() -> list[Finding]:
+    missing = [name for name in SPARK_PACKAGES if not _version(name)]
+    if missing:
+        return [Finding("Spark", "missing", f"without {', '.join(missing)}", "pip install -e '.[spark]' (for marts)")]
+    return [Finding("Spark", "ok", ", ".join(f"{name} {_version(name)}" for name in SPARK_PACKAGES))]
+
+
+def _java() -> list[Finding]:
+    from harness.errors import BackendUnavailable
+    from harness.java import find_java
+
+    try:
+        java = find_java()
+    except BackendUnavailable as error:
+        return [Finding("Java", "missing", error.what, f"{error.hint} (for Apache RocketMQ and Spark)")]
+    return [Finding("Java", "ok", f"{java.major} at {java.executable} ({java.origin})")]
+
+
+def _apache() -> list[Finding]:
+    from harness.cache import cache_folder
+
+    maven = shutil.which("mvn")
+    cached = sorted(path.parent.name.removeprefix("rocketmq-") for path in cache_folder().glob("rocketmq-*/lib"))
+    fetch = "the first run with --target rocketmq:4.9.7 fetches them" if maven else "install Maven first"
+    return [
+        _there("Maven", maven or "", "apt-get install maven (to fetch Apache RocketMQ, once a version)"),
+        _there("Apache jars", ", ".join(cached), fetch),
+    ]
+
+
+def _there(name: str, found: str, fix: str) -> Finding:
+    return Finding(name, "ok", found) if found else Finding(name, "missing", "none", fix)
+
+
+def _capabilities() -> list[Finding]:
+    from harness.backends.process.capabilities import scan
+
+    can = scan()
+    user = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
+    return [
+        _able("network namespaces", can.namespaces, f"{user}: partitions between real processes"),
+        _able("power cuts", can.power_cut, f"{user}: a loop-mounted ext4 image a node"),
+    ]
+
+
+def _able(name: str, lack: str, what: str) -> Finding:
+    if lack:
+        return Finding(name, "missing", lack, "until then the process backend refuses these faults, with this reason")
+    return Finding(name, "ok", what)
+
+
+def _ports() -> list[Finding]:
+    taken = [f"{port} ({use})" for port, use in PORTS.items() if not is_free(port)]
+    if taken:
+        return [Finding("ports", "missing", f"taken: {', '.join(taken)}", "end what listens there (ss -ltnp)")]
+    return [Finding("ports", "ok", f"free: {', '.join(map(str, PORTS))}")]
+
+
+def is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether *port* could be listened on now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return False
+    return True
+
+
+def _leftovers() -> list[Finding]:
+    from faults.journal import open_journals
+    from faults.mechanisms.netns import PREFIX, list_namespaces
+    from faults.mechanisms.undo import FOLDER_PREFIX
+
+    journals = open_journals()
+    alive = [journal.run for journal in journals if journal.is_owned]
+    dead = [journal.run for journal in journals if not journal.is_owned]
+    findings = [Finding("running now", "ok", ", ".join(alive))] if alive else []
+    if dead:
+        findings.append(Finding("leftovers", "trouble", f"journals of dead runs: {', '.join(dead)}", "mqchaos heal"))
+    if not journals:
+        # With a journal these belong to its run; without one nobody owns them.
+        strays = list_namespaces() + _strays(FOLDER_PREFIX)
+        fix = f"look at them; then: ip netns del {PREFIX}…, umount, rm -r"
+        findings += (
+            [Finding("leftovers", "trouble", f"owned by no journal: {', '.join(strays)}", fix)] if strays else []
+        )
+    if not any(finding.name == "leftovers" for finding in findings):
+        findings.append(Finding("leftovers", "ok", "none"))
+    return findings
+
+
+def _strays(prefix: str) -> list[str]:
+    folder = Path(tempfile.gettempdir())
+    return sorted(str(path) for path in folder.glob(f"{prefix}*") if path.is_dir())
+
+
+LOOKS: Final[tuple[Callable[[], list[Finding]], ...]] = (
+    _python,
+    _packages,
+    _java,
+    _apache,
+    _spark,
+    _capabilities,
+    _ports,
+    _leftovers,
+)
