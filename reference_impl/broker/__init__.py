@@ -1,6 +1,6 @@
 """The reference broker: single master and multi-master."""
 
 from reference_impl.broker.broker import Broker
-from reference_impl.broker.config import BrokerConfig, ConfigError, parse_properties
+from reference_impl.broker.config import BrokerConfig
 
-__all__ = ["Broker", "BrokerConfig", "ConfigError", "parse_properties"]
+__all__ = ["Broker", "BrokerConfig"]

@@ -12,10 +12,10 @@ names with code 1, where RocketMQ silently stores them.
 
 from __future__ import annotations
 
-from reference_impl.broker.config import ConfigError, parse_properties, properties_text
 from reference_impl.broker.registration import Registration
 from reference_impl.broker.state import State
 from reference_impl.broker.topics import name_fault
+from reference_impl.configuration import ConfigurationError, parse_properties, properties_text
 from reference_impl.environment import Environment, Link
 from reference_impl.wire.bodies import (
     MULTI_TAG,
@@ -141,10 +141,10 @@ class Admin:
 
     def update_config(self, env: Environment, link: Link, request: Command) -> Command:
         """25: lines of ``name=value``."""
-        changes = parse_properties(request.body.decode("utf-8", "replace"))
         try:
+            changes = parse_properties(request.body.decode("utf-8", "replace")).values
             config = self._state.config.updated(changes)
-        except ConfigError as error:
+        except ConfigurationError as error:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         self._config_version = self._config_version.next(env.wall())
         self._state.reconfigure(config)

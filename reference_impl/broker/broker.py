@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 from reference_impl.broker.admin import Admin
-from reference_impl.broker.config import BrokerConfig, ConfigError
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.delay import DelayedDelivery
 from reference_impl.broker.groups import GroupTable
 from reference_impl.broker.membership import Membership
@@ -33,6 +33,7 @@ from reference_impl.broker.send_back import SendBacks
 from reference_impl.broker.state import Files, State
 from reference_impl.broker.statistics import Statistics
 from reference_impl.broker.topics import SCHEDULE_TOPIC, TopicTable
+from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.config_file import ConfigFile, ConfigUnreadable
@@ -56,7 +57,7 @@ class Broker:
 
     ``config`` holds RocketMQ's properties; ``defects`` are names of planted bugs, handed to the store. ``on_start``
     recovers the store, listens on ``listenPort`` and ``listenPort − 2`` and registers with every NameServer;
-    ``on_stop`` flushes, writes the tables, unregisters, and calls ``env.exit()``. :class:`ConfigError` for a
+    ``on_stop`` flushes, writes the tables, unregisters, and calls ``env.exit()``. :class:`ConfigurationError` for a
     configuration that this broker cannot be.
     """
 
@@ -265,7 +266,7 @@ class Broker:
 
 def _check_mode(config: BrokerConfig) -> None:
     if not config.is_master:
-        raise ConfigError(
+        raise ConfigurationError(
             f"brokerRole={config.broker_role}, brokerId={config.broker_id}: only masters with brokerId 0 exist here"
         )
 
@@ -274,7 +275,7 @@ def _store_config(config: BrokerConfig) -> StoreConfig:
     try:
         return StoreConfig.from_properties({**config.properties, "storeHost": config.address})
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigurationError(str(error)) from error
 
 
 def _files(config: BrokerConfig, root: str) -> Files:

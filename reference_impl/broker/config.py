@@ -7,7 +7,7 @@ NettyServerConfig); the store reads its own from the same mapping (``BrokerConfi
 unread). Durations end in ``_ns`` here, whatever unit the property has.
 
 Limits. An unknown name is carried along and shown by GET_BROKER_CONFIG, as RocketMQ does; a known name with a value
-that cannot be read is one :class:`ConfigError`. Two names are ours: ``metadataSync`` (force topics.json and its
+that cannot be read is one :class:`ConfigurationError`. Two names are ours: ``metadataSync`` (force topics.json and its
 siblings to the disk; RocketMQ never does) and ``bindAddress`` (RocketMQ 5's name; default here: ``brokerIP1``).
 """
 
@@ -17,16 +17,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import MS, Address
 
 T = TypeVar("T")
 
 MASTER_ID: Final = 0
 """The brokerId of a master."""
-
-
-class ConfigError(ValueError):
-    """A property whose value cannot be used; the text names property, value and what was expected."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +97,17 @@ class BrokerConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
-        """Read *properties* (text to text). Raises :class:`ConfigError` naming the first bad value."""
+        """Read *properties* (text to text). Raises :class:`ConfigurationError` naming the first bad value."""
         known = {name: convert(key, properties[key]) for key, name, convert in _PROPERTIES if key in properties}
         known.setdefault("delay_levels", _delay_levels("messageDelayLevel", DEFAULT_DELAY_LEVELS))
         known.setdefault("bind_address", known.get("broker_ip", cls.broker_ip))
         return _checked(cls(properties=dict(properties), **known))
 
     def updated(self, changes: Mapping[str, str]) -> BrokerConfig:
-        """The same with some properties changed (UPDATE_BROKER_CONFIG). :class:`ConfigError` for one that is fixed."""
+        """The same with some properties changed (25); :class:`ConfigurationError` for one that is fixed."""
         fixed = [name for name in changes if name not in CHANGEABLE]
         if fixed:
-            raise ConfigError(f"cannot be changed while the broker runs: {', '.join(fixed)}")
+            raise ConfigurationError(f"cannot be changed while the broker runs: {', '.join(fixed)}")
         return self.from_properties({**self.properties, **changes})
 
     def described(self) -> dict[str, str]:
@@ -131,12 +128,12 @@ def _integer(key: str, value: str) -> int:
     try:
         return int(value)
     except ValueError:
-        raise ConfigError(f"{key}={value}: expected a whole number") from None
+        raise ConfigurationError(f"{key}={value}: expected a whole number") from None
 
 
 def _switch(key: str, value: str) -> bool:
     if value.strip().lower() not in ("true", "false"):
-        raise ConfigError(f"{key}={value}: expected true or false")
+        raise ConfigurationError(f"{key}={value}: expected true or false")
     return value.strip().lower() == "true"
 
 
@@ -153,7 +150,7 @@ def _addresses(key: str, value: str) -> tuple[Address, ...]:
     parts = tuple(part.strip() for part in value.split(";") if part.strip())
     for part in parts:
         if not part.rpartition(":")[2].isdigit() or not part.rpartition(":")[0]:
-            raise ConfigError(f"{key}={value}: expected host:port separated by ';'")
+            raise ConfigurationError(f"{key}={value}: expected host:port separated by ';'")
     return parts
 
 
@@ -162,12 +159,12 @@ def _delay_levels(key: str, value: str) -> tuple[int, ...]:
     try:
         return tuple(int(word[:-1]) * _UNITS_MS[word[-1]] for word in value.split())
     except (ValueError, KeyError):
-        raise ConfigError(f"{key}={value}: expected durations such as '1s 5m 2h'") from None
+        raise ConfigurationError(f"{key}={value}: expected durations such as '1s 5m 2h'") from None
 
 
 def _role(key: str, value: str) -> str:
     if value not in ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE"):
-        raise ConfigError(f"{key}={value}: expected ASYNC_MASTER, SYNC_MASTER or SLAVE")
+        raise ConfigurationError(f"{key}={value}: expected ASYNC_MASTER, SYNC_MASTER or SLAVE")
     return value
 
 
@@ -238,24 +235,11 @@ def _as_text(name: str, value: object) -> str:
 def _checked(config: BrokerConfig) -> BrokerConfig:
     """What must hold between properties."""
     if not 2 < config.listen_port < 65_536:
-        raise ConfigError(f"listenPort={config.listen_port}: expected 3 to 65535 (the fast channel is two below)")
+        raise ConfigurationError(
+            f"listenPort={config.listen_port}: expected 3 to 65535 (the fast channel is two below)"
+        )
     if config.broker_id < 0:
-        raise ConfigError(f"brokerId={config.broker_id}: expected 0 for a master, more for a slave")
+        raise ConfigurationError(f"brokerId={config.broker_id}: expected 0 for a master, more for a slave")
     if not config.broker_name:
-        raise ConfigError("brokerName is empty")
+        raise ConfigurationError("brokerName is empty")
     return replace(config, nameservers=tuple(dict.fromkeys(config.nameservers)))
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """``name=value`` lines of a broker.conf; blank lines and lines that start with ``#`` or ``!`` are skipped.
-
-    A line without ``=`` is a name with an empty value, as java.util.Properties reads it.
-    """
-    lines = (line.strip() for line in text.splitlines())
-    pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def properties_text(properties: Mapping[str, str]) -> str:
-    """The reverse: one ``name=value`` a line, sorted by name (body of GET_BROKER_CONFIG)."""
-    return "".join(f"{name}={properties[name]}\n" for name in sorted(properties))

@@ -7,9 +7,7 @@ Model (RocketMQ: ConsumerManageProcessor, AdminBrokerProcessor, QueryMessageProc
 never refused. Extents of unknown queues are 0. The end of a queue is that of the *dispatched* messages, so it may lag
 behind an acknowledged send.
 
-Limits. "In memory" is the store's estimate (40 % of the RAM behind the log's end), as RocketMQ's is. The two index
-positions in the answer to a key query are those of the newest message found, where RocketMQ tells those of its newest
-index file.
+Limits. "In memory" is the store's estimate (40 % of the RAM behind the log's end), as RocketMQ's is.
 """
 
 from __future__ import annotations
@@ -19,9 +17,8 @@ from typing import Final
 from reference_impl.broker.state import State
 from reference_impl.environment import Environment, Link
 from reference_impl.wire.codes import RequestCode, ResponseCode
-from reference_impl.wire.fields import integer, text
+from reference_impl.wire.fields import ext_fields, integer, text
 from reference_impl.wire.frame import Command
-from reference_impl.wire.message import decode_record
 from reference_impl.wire.remoting import Handler
 
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
@@ -69,10 +66,8 @@ class Reads:
         return Command(ResponseCode.SUCCESS, {})
 
     def _begins_in_memory(self, env: Environment, topic: str, queue_id: int) -> bool:
-        if self._state.store.min_offset(topic, queue_id) > 0:
-            return False
-        first = self._state.store.get(env, topic, queue_id, 0, 1)
-        return first is None or not first.suggest_slave
+        store = self._state.store
+        return store.min_offset(topic, queue_id) <= 0 and not store.is_in_disk(env, topic, queue_id, 0)
 
     # --- extents ----------------------------------------------------------------------------------------------------
 
@@ -92,10 +87,7 @@ class Reads:
 
     def earliest_time(self, env: Environment, link: Link, request: Command) -> Command:
         """32: store time of the queue's first message, −1 if it has none."""
-        topic, queue_id = _queue(request)
-        first = self._state.store.get(env, topic, queue_id, self._state.store.min_offset(topic, queue_id), 1)
-        known = first is not None and first.records
-        timestamp = decode_record(first.records[0]).store_timestamp if first is not None and known else -1
+        timestamp = self._state.store.earliest_timestamp(env, *_queue(request))
         return Command(ResponseCode.SUCCESS, {"timestamp": str(timestamp)})
 
     # --- messages ---------------------------------------------------------------------------------------------------
@@ -112,7 +104,7 @@ class Reads:
     def query(self, env: Environment, link: Link, request: Command) -> Command:
         """12."""
         by_unique_key = request.fields.get(UNIQUE_KEY_QUERY, "").lower() == "true"
-        records = self._state.store.query(
+        found = self._state.store.query(
             env,
             text(request, "topic"),
             text(request, "key"),
@@ -120,15 +112,14 @@ class Reads:
             integer(request, "beginTimestamp"),
             integer(request, "endTimestamp"),
         )
-        newest = decode_record(records[0]) if records else None
-        fields = {
-            "indexLastUpdateTimestamp": str(newest.store_timestamp if newest else 0),
-            "indexLastUpdatePhyoffset": str(newest.physical_offset if newest else 0),
-        }
-        if not records:
+        if not found.records:
+            fields = ext_fields(indexLastUpdateTimestamp=0, indexLastUpdatePhyoffset=0)
             remark = "can not find message, maybe time range not correct"
             return Command(ResponseCode.QUERY_NOT_FOUND, fields, remark=remark)
-        return Command(ResponseCode.SUCCESS, fields, b"".join(records))
+        fields = ext_fields(
+            indexLastUpdateTimestamp=found.last_update_timestamp, indexLastUpdatePhyoffset=found.last_update_offset
+        )
+        return Command(ResponseCode.SUCCESS, fields, b"".join(found.records))
 
 
 def _queue(request: Command) -> tuple[str, int]:

@@ -96,10 +96,12 @@ class PulledMessage:
 
 @dataclass(frozen=True)
 class PullOutcome:
-    """One pull: ``status`` is FOUND, PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSET_MOVED or a failure text."""
+    """One pull. ``status`` is OK (messages found), PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSET_MOVED or the
+    word of a failure; with a failure the three offsets and the suggestion are −1. ``broker_id`` is the one asked."""
 
     queue: MessageQueue
     address: Address
+    broker_id: int
     offset: int
     status: str
     next_offset: int

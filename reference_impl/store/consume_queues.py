@@ -63,6 +63,11 @@ class ConsumeQueues:
         for queue in self._queues.values():
             queue.destroy(env)
 
+    def remove(self, env: Environment, topic: str) -> None:
+        """Delete the queues of *topic*, files and all."""
+        for key in [key for key in self._queues if key[0] == topic]:
+            self._queues.pop(key).destroy(env)
+
     def next_offsets(self) -> dict[tuple[str, int], int]:
         """The queue-offset table that a start rebuilds: the next number of every queue."""
         return {key: queue.max_offset for key, queue in self._queues.items()}

@@ -266,6 +266,13 @@ class MessageStore:
             return "message store has been shut down"
         return "a slave takes no messages" if self._is_slave else f"the store is read-only, flags {self.flags.bits}"
 
+    def delete_topic(self, env: Environment, topic: str) -> None:
+        """Delete the topic's queues (RocketMQ: cleanUnusedTopic). Its records stay in the log until retention takes
+        them, and an abnormal start that scans them makes the queues anew, as with Apache's broker."""
+        self._queues.remove(env, topic)
+        for key in [key for key in self._log.next_offsets if key[0] == topic]:
+            del self._log.next_offsets[key]
+
     # --- reading ----------------------------------------------------------------------------------------------------
 
     @property
