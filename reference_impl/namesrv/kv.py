@@ -26,8 +26,6 @@ class KvConfig:
 
     def load(self, env: Environment) -> None:
         """Read the file, if there is one."""
-        if not env.files(self._file.path):
-            return
         content: Any = self._file.load(env) or {}
         self._tables = {space: dict(table) for space, table in (content.get("configTable") or {}).items()}
 
