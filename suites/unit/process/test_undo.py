@@ -1,0 +1,55 @@
+"""Undo actions: known by name, repeatable, and never at what is not ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from faults.errors import UndoFailed
+from faults.levers import HealStep
+from faults.mechanisms import undo
+from faults.mechanisms.pidfd import ProcessId
+
+NOBODY = ProcessId(2**22 + 1, 7)
+
+GONE = [
+    undo.continue_process(NOBODY),
+    undo.kill_process(NOBODY),
+    undo.end_processes("nobody/ever/1"),
+    undo.delete_nft_table("mqc-none-broker-a-0", "mqc_cut"),
+    undo.delete_namespace("mqc-none-broker-a-0"),
+    undo.unmount(Path("/nowhere/at/all")),
+    undo.detach_loop(Path("/nowhere/at/all.ext4")),
+    undo.remove_folder(Path("/nowhere/mqc-none")),
+]
+
+
+@pytest.mark.parametrize("step", GONE, ids=lambda step: step.action)
+def test_what_is_gone_is_no_error(step: HealStep) -> None:
+    undo.carry_out(step)
+
+
+def test_every_action_has_a_step_that_names_it() -> None:
+    assert sorted(step.action for step in GONE) == sorted(undo.ACTIONS)
+
+
+FOREIGN = [
+    (HealStep("remove_folder", {"folder": "/home"}), UndoFailed, "not a folder of ours"),
+    (HealStep("delete_namespace", {"namespace": "production"}), ValueError, "not a namespace of ours"),
+    (HealStep("melt", {}), UndoFailed, "unknown undo action 'melt'"),
+]
+
+
+@pytest.mark.parametrize(("step", "error", "says"), FOREIGN, ids=lambda value: getattr(value, "action", ""))
+def test_what_is_not_ours_is_refused(step: HealStep, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        undo.carry_out(step)
+
+
+def test_a_folder_of_ours_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "mqc-run"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "file").write_text("x")
+    undo.carry_out(undo.remove_folder(folder))
+    assert not folder.exists()
