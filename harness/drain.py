@@ -70,9 +70,7 @@ class Drainer(MeasuringClient):
         elif d.end < 0:
             self.query(env, d.process, d.queue, "query_max", lambda env, offset: self._told_end(env, d, offset))
         else:
-            self.pull(
-                env, d.process, d.queue, d.position, lambda env, p: self._got(env, d, p), f="drain", suspend=False
-            )
+            self.pull(env, d.process, d.queue, d.position, lambda env, p: self._got(env, d, p), f="drain")
 
     def _told_begin(self, env: Environment, d: _Draining, offset: int) -> None:
         d.position = offset

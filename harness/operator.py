@@ -117,10 +117,10 @@ class OperatorRole(MeasuringClient):
         if s.is_given_up:
             return
         if s.marker_offset < 0:
-            self.pull(env, s.process, s.queue, 0, lambda env, pulled: self._probed(env, s, pulled), suspend=False)
+            self.pull(env, s.process, s.queue, 0, lambda env, pulled: self._probed(env, s, pulled))
         else:
             offset = s.marker_offset
-            self.pull(env, s.process, s.queue, offset, lambda env, pulled: self._looked(env, s, pulled), suspend=False)
+            self.pull(env, s.process, s.queue, offset, lambda env, pulled: self._looked(env, s, pulled))
 
     def _probed(self, env: Environment, s: _Settling, pulled: Pulled) -> None:
         if pulled.status == "TOPIC_NOT_EXIST":

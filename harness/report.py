@@ -32,6 +32,7 @@ HEAD: Final = (
     '<meta name="color-scheme" content="light dark">'
 )
 ANOMALIES_SHOWN: Final = 50
+ALLOWED_SHOWN: Final = 3
 OUTCOMES: Final = ("ok", "weak", "fail", "info")
 SUMMARY: Final = {
     "PASS": "Every promise of this mode was kept.",
@@ -56,7 +57,7 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
     timeline = draw(history, faults, phases, marked)
     outcome = str(verdict["outcome"])
     sections = [
-        _head(run, outcome, place),
+        _head(run, outcome, place, checks),
         _section("What the checkers say", "".join(map(_check, checks))),
         _section("What happened", _legend(timeline) + f'<div class="wide">{timeline.svg}</div>'),
         _section("Sends over time", f'<div class="wide">{_rate_chart(history)}</div>'),
@@ -80,7 +81,12 @@ def _section(title: str, inside: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{inside}</section>" if inside else ""
 
 
-def _head(run: Mapping[str, Any], outcome: str, place: str) -> str:
+def _allowed_loss(checks: Sequence[Mapping[str, Any]]) -> str:
+    lost = sum(int(check["measures"].get("lost_allowed", 0)) for check in checks)
+    return f" What it does not promise was lost: {lost:,} acknowledged messages." if lost else ""
+
+
+def _head(run: Mapping[str, Any], outcome: str, place: str, checks: Sequence[Mapping[str, Any]]) -> str:
     facts = [
         ("mode", f"{run['mode']}, {run['flush']} flush"),
         ("target", run["target"]),
@@ -95,7 +101,7 @@ def _head(run: Mapping[str, Any], outcome: str, place: str) -> str:
     interrupted = "<p><strong>Interrupted by the user.</strong></p>" if run.get("interrupted") else ""
     return (
         f'<header class="{outcome.lower()}"><p class="badge">{outcome}</p><div><h1>{escape(run["scenario"])}</h1>'
-        f"<p>{SUMMARY[outcome]}</p>{interrupted}<p>Run it again: <code>mqchaos replay {escape(place)}</code></p></div>"
+        f"<p>{SUMMARY[outcome]}{_allowed_loss(checks)}</p>{interrupted}<p>Run it again: <code>mqchaos replay {escape(place)}</code></p></div>"
         f"</header><dl>{cells}</dl>"
     )
 
@@ -104,7 +110,9 @@ def _check(check: Mapping[str, Any]) -> str:
     broken = [a for a in check["anomalies"] if not a["allowed"]]
     allowed = [a for a in check["anomalies"] if a["allowed"]]
     parts = [_sentences(broken, "broken"), _list(map(escape, check["reasons"]), "reason")]
-    if allowed:
+    if 0 < len(allowed) <= ALLOWED_SHOWN:
+        parts.append(f"<p>Seen, and allowed by the contract:</p>{_sentences(allowed, 'allowed')}")
+    elif allowed:
         summary = f"{len(allowed)} seen and allowed by the contract"
         parts.append(f"<details><summary>{summary}</summary>{_sentences(allowed, '')}</details>")
     if check["measures"]:
@@ -126,11 +134,14 @@ def _list(items: Iterable[str], kind: str) -> str:
 
 
 def _measures(measures: Mapping[str, Any]) -> str:
-    return " · ".join(f"{escape(name)} <b>{escape(_value(value))}</b>" for name, value in measures.items())
-
-
-def _value(value: Any) -> str:
-    return str(value) if isinstance(value, str | int | float) else json.dumps(value)
+    """Numbers and texts; of lists and tables only how long they are (they are in verdict.json)."""
+    words = (
+        f"{len(value)} {escape(name)}"
+        if isinstance(value, list | dict)
+        else f"{escape(name)} <b>{escape(str(value))}</b>"
+        for name, value in measures.items()
+    )
+    return " · ".join(words)
 
 
 def _legend(timeline: Timeline) -> str:

@@ -28,7 +28,7 @@ from checkers.history import History, seconds
 OPS_MAX: Final = 10_000
 ROWS_MAX: Final = 6
 WIDTH, LEFT, RIGHT = 1160, 170, 14
-ROW, GAP, HEAD = 5, 9, 46
+ROW, GAP, HEAD, FOOT = 5, 9, 34, 24
 READS: Final = ("pull", "drain")
 
 
@@ -92,7 +92,7 @@ def draw(
     scale = Scale(end_of(history))
     rows = _chosen(history, marked)
     lanes = _lanes(history, rows, scale.end_ns)
-    height = HEAD + sum(lane.height + GAP for lane in lanes) + 8
+    height = HEAD + sum(lane.height + GAP for lane in lanes) + FOOT
     parts = [_axis(scale, height), _phases(scale, phases, height), _bands(scale, faults, height)]
     top = HEAD
     for lane in lanes:
@@ -169,8 +169,8 @@ def _axis(scale: Scale, height: int) -> str:
     marks = []
     for ns in scale.ticks():
         x = scale.x(ns)
-        marks.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{HEAD - 6}" y2="{height - 8}"/>')
-        marks.append(f'<text class="tick" x="{x:.1f}" y="{HEAD - 10}">{ns // 1_000_000_000} s</text>')
+        marks.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{HEAD - 6}" y2="{height - FOOT}"/>')
+        marks.append(f'<text class="tick" x="{x:.1f}" y="{height - FOOT + 15}">{ns // 1_000_000_000} s</text>')
     return "".join(marks)
 
 
@@ -179,9 +179,9 @@ def _phases(scale: Scale, phases: Iterable[tuple[str, int]], height: int) -> str
     marks, last_x = [], -1e9
     for name, ns in phases:
         x = scale.x(ns)
-        marks.append(f'<line class="phase" x1="{x:.1f}" x2="{x:.1f}" y1="6" y2="{height - 8}"/>')
+        marks.append(f'<line class="phase" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{height - FOOT}"/>')
         if x - last_x > 7 * len(name) + 6 and x < WIDTH - 40:
-            marks.append(f'<text class="phase" x="{x + 3:.1f}" y="14">{escape(name)}</text>')
+            marks.append(f'<text class="phase" x="{x + 3:.1f}" y="12">{escape(name)}</text>')
             last_x = x
     return "".join(marks)
 
@@ -191,8 +191,9 @@ def _bands(scale: Scale, faults: Iterable[FaultFact], height: int) -> str:
     for fault in faults:
         begin, end = scale.x(fault.inject_ns), scale.x(fault.heal_ns if fault.heal_ns != NEVER_NS else scale.end_ns)
         until = seconds(fault.heal_ns) if fault.heal_ns != NEVER_NS else "the end"
+        size = f'width="{max(1.5, end - begin):.1f}" height="{height - FOOT - 16}"'
         bands.append(
-            f'<rect class="fault" x="{begin:.1f}" y="20" width="{max(1.5, end - begin):.1f}" height="{height - 28}">'
+            f'<rect class="fault" x="{begin:.1f}" y="16" {size}>'
             f"<title>{escape(fault.words())}, until {until}</title></rect>"
             f'<text class="fault" x="{begin + 3:.1f}" y="27">{escape(fault.kind)}</text>'
         )

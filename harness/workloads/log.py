@@ -6,7 +6,8 @@ Model. Producers are open-loop: each has a fixed timetable (its share of the rat
 of all brokers, whether they answer or not. What may be in flight is bounded for each producer and broker
 (:data:`IN_FLIGHT_MAX` processes of one op each), so that a broker that hangs does not silence the others; a send whose
 time comes when all are busy is *withheld* and counted. Consumers share the queues; each queue is read by one process,
-one pull at a time, from offset 0, and asked for its end now and then.
+one pull at a time, from offset 0, and asked for its end now and then. Every second consumer lets the broker wait for
+messages (long polling); the others ask five times a second, so that they notice early when a broker is gone or back.
 
 Limits. No consumer groups, no offsets at the broker, no retries: those are other kinds of load.
 """
@@ -24,8 +25,8 @@ from reference_impl.environment import MS, SECOND, Environment
 
 IN_FLIGHT_MAX: Final = 8
 END_QUERY_EVERY_NS: Final = 2 * SECOND
-EMPTY_PAUSE_NS: Final = 50 * MS
-"""Between two empty pulls that were not waited on."""
+EMPTY_PAUSE_NS: Final = 200 * MS
+"""After an empty answer: since then the time that passed while the broker waited counts, too."""
 
 
 class Producer(MeasuringClient):
@@ -108,10 +109,12 @@ class _Reader:
 class Consumer(MeasuringClient):
     """One consumer node: a reader for each of its queues."""
 
-    def __init__(self, stage: Stage, name: str, queues: tuple[QueueAddress, ...], counts: Counter[str]) -> None:
+    def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
         super().__init__(stage, name)
+        queues = stage.queues[number :: stage.load.consumers]
         self._readers = [_Reader(queue, Process(stage.recorder.process())) for queue in queues]
         self._counts = counts
+        self._suspend = number % 2 == 1
 
     def on_start(self, env: Environment) -> None:
         for reader in self._readers:
@@ -132,7 +135,8 @@ class Consumer(MeasuringClient):
             reader.asked_end_ns = reader.began_ns
             self.query(env, reader.process, reader.queue, "query_max", partial(self._told_end, reader))
         else:
-            self.pull(env, reader.process, reader.queue, reader.position, partial(self._got, reader))
+            got = partial(self._got, reader)
+            self.pull(env, reader.process, reader.queue, reader.position, got, suspend=self._suspend)
 
     def _told_end(self, reader: _Reader, env: Environment, offset: int) -> None:
         self._later(env, reader, 0 if offset >= 0 else PAUSE_NS)
@@ -167,9 +171,7 @@ class LogWorkload:
             Producer(stage, f"client-{number + 1}", number, self.counts) for number in range(load.producers)
         ]
         self._consumers = [
-            Consumer(
-                stage, f"client-{load.producers + number + 1}", stage.queues[number :: load.consumers], self.counts
-            )
+            self.consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)
             for number in range(load.consumers)
         ]
 

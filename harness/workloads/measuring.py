@@ -32,8 +32,9 @@ from reference_impl.wire.message import Message, UniqueKeys, decode_records, pro
 from reference_impl.wire.remoting import Answer, CallFailed, Remoting
 
 SEND_TIMEOUT_NS: Final = 8 * SECOND
-PULL_SUSPEND_MS: Final = 3_000
-PULL_TIMEOUT_NS: Final = 10 * SECOND
+SUSPEND_MS: Final = 1_000
+PULL_TIMEOUT_NS: Final = 3 * SECOND
+SUSPENDED_TIMEOUT_NS: Final = 7 * SECOND
 """RocketMQ sweeps parked pulls every 5 s, so an answer may come 5 s after the suspension that was asked for."""
 
 QUERY_TIMEOUT_NS: Final = 3 * SECOND
@@ -134,9 +135,9 @@ class MeasuringClient:
         then: Callable[[Environment, Pulled], None],
         *,
         f: str = "pull",
-        suspend: bool = True,
+        suspend: bool = False,
     ) -> None:
-        """Up to 32 messages from *offset*; an empty queue is waited on for 3 s with *suspend*."""
+        """Up to 32 messages from *offset*; with *suspend* the broker waits a second for one if there is none."""
         op = self.recorder.invoke(process.number, f, queue=queue.queue, offset=offset, node=queue.node, group=GROUP)
 
         def answered(env: Environment, answer: Answer) -> None:
@@ -145,7 +146,8 @@ class MeasuringClient:
 
         self.in_flight += 1
         request = Command(RequestCode.PULL_MESSAGE, self._pull_fields(queue, offset, suspend))
-        self.remoting.call(env, queue.address, request, PULL_TIMEOUT_NS, answered, close_on_timeout=True)
+        timeout_ns = SUSPENDED_TIMEOUT_NS if suspend else PULL_TIMEOUT_NS
+        self.remoting.call(env, queue.address, request, timeout_ns, answered, close_on_timeout=True)
 
     def query(
         self,
@@ -215,7 +217,7 @@ class MeasuringClient:
             "maxMsgNums": str(BATCH_MAX),
             "sysFlag": str(_SUBSCRIPTION | _SUSPEND if suspend else _SUBSCRIPTION),
             "commitOffset": "0",
-            "suspendTimeoutMillis": str(PULL_SUSPEND_MS),
+            "suspendTimeoutMillis": str(SUSPEND_MS if suspend else 0),
             "subscription": "*",
             "subVersion": "0",
             "expressionType": "TAG",

@@ -191,9 +191,7 @@ class ProducerWorkload:
         for number in range(load.producers):
             self._add_producer(f"client-{number + 1}", number)
         self._consumers = [
-            Consumer(
-                stage, f"client-{load.producers + number + 1}", stage.queues[number :: load.consumers], self.counts
-            )
+            Consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)
             for number in range(load.consumers)
         ]
 

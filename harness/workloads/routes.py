@@ -18,7 +18,7 @@ from typing import Final
 
 from harness.workloads.log import Consumer, LogWorkload
 from harness.workloads.measuring import QUERY_TIMEOUT_NS, Process, status_of
-from harness.workloads.workload import QueueAddress, Stage
+from harness.workloads.workload import Stage
 from reference_impl.environment import SECOND, Environment
 from reference_impl.wire.bodies import TopicRouteData
 from reference_impl.wire.codes import RequestCode
@@ -42,8 +42,8 @@ class _View:
 class WatchingConsumer(Consumer):
     """A consumer node that also asks for routes."""
 
-    def __init__(self, stage: Stage, name: str, queues: tuple[QueueAddress, ...], counts: Counter[str]) -> None:
-        super().__init__(stage, name, queues, counts)
+    def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
+        super().__init__(stage, name, number, counts)
         self._views = [
             _View(node, address, Process(stage.recorder.process())) for node, address in stage.nameservers.items()
         ]
