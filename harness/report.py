@@ -99,10 +99,11 @@ def _head(run: Mapping[str, Any], outcome: str, place: str, checks: Sequence[Map
     ]
     cells = "".join(f"<div><dt>{name}</dt><dd>{escape(str(value))}</dd></div>" for name, value in facts)
     interrupted = "<p><strong>Interrupted by the user.</strong></p>" if run.get("interrupted") else ""
+    summary = f"<p>{SUMMARY[outcome]}{_allowed_loss(checks)}</p>{interrupted}"
+    command = f"<p>Run it again: <code>mqchaos replay {escape(place)}</code></p>"
     return (
         f'<header class="{outcome.lower()}"><p class="badge">{outcome}</p><div><h1>{escape(run["scenario"])}</h1>'
-        f"<p>{SUMMARY[outcome]}{_allowed_loss(checks)}</p>{interrupted}<p>Run it again: <code>mqchaos replay {escape(place)}</code></p></div>"
-        f"</header><dl>{cells}</dl>"
+        f"{summary}{command}</div></header><dl>{cells}</dl>"
     )
 
 
