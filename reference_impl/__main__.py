@@ -16,7 +16,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from reference_impl.configuration import Properties, parse_properties, property_names
 from reference_impl.defects import DEFECTS, checked_defects
@@ -43,8 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_role(role, arguments.home, notes=arguments.notes, lock=lock)
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that ends with EX_USAGE, as everything else here does."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m reference_impl", description="A RocketMQ NameServer or broker.")
+    parser = _Parser("python -m reference_impl", description="A RocketMQ NameServer or broker.")
     nodes = parser.add_subparsers(dest="node", required=True, metavar="NODE")
     for node, port in (("namesrv", 9876), ("broker", 10911)):
         one = nodes.add_parser(node, help=f"run a {node}")
@@ -66,7 +74,8 @@ def _properties(arguments: argparse.Namespace) -> Properties:
         properties = parse_properties(arguments.config.read_text("utf-8"), str(arguments.config))
     flags = {"listenPort": arguments.port, "namesrvAddr": getattr(arguments, "namesrv", None)}
     given = {name: str(value) for name, value in flags.items() if value is not None}
-    return Properties({**properties.values, **given}, properties.lines, properties.source)
+    lines = {name: line for name, line in properties.lines.items() if name not in given}
+    return Properties({**properties.values, **given}, lines, properties.source)
 
 
 def _role(arguments: argparse.Namespace, properties: Properties) -> Role:

@@ -7,14 +7,22 @@ that existed once stays, be it empty.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from reference_impl.environment import Environment
 from reference_impl.store.config_file import ConfigFile
-from reference_impl.wire.dialect import write_json
+from reference_impl.wire.dialect import convert, write_json
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
 """The namespace whose entries (``brokerA:4;brokerB:4`` by topic) make topics ordered."""
+
+
+class KvFile(msgspec.Struct, rename="camel"):
+    """The file's content (RocketMQ: KVConfigSerializeWrapper)."""
+
+    config_table: dict[str, dict[str, str]] = {}
 
 
 class KvConfig:
@@ -25,9 +33,9 @@ class KvConfig:
         self._tables: dict[str, dict[str, str]] = {}
 
     def load(self, env: Environment) -> None:
-        """Read the file, if there is one."""
-        content: Any = self._file.load(env) or {}
-        self._tables = {space: dict(table) for space, table in (content.get("configTable") or {}).items()}
+        """Read the file, if there is one; ``RemoteWireError`` (the node does not start) if it holds something else."""
+        content = self._file.load(env)
+        self._tables = convert(content, KvFile).config_table if content is not None else {}
 
     def put(self, env: Environment, namespace: str, key: str, value: str) -> None:
         """Set one entry."""
@@ -48,4 +56,4 @@ class KvConfig:
         return self._tables.get(namespace)
 
     def _save(self, env: Environment) -> None:
-        self._file.save(env, write_json({"configTable": self._tables}).decode())
+        self._file.save(env, write_json(KvFile(self._tables)).decode())

@@ -11,8 +11,8 @@ scan (first after 5 s, then every 10 s; 5.x every 5 s) when it has been silent f
 in 5.x; answers take the form of their request, or are always JSON; 5.x knows 901 and 904, heartbeat timeouts of the
 broker's own choosing, and refuses a first registration of exactly one topic.
 
-Notes: ``broker_registered`` for a new address, ``broker_removed`` with why (``unregistered``, ``closed``,
-``expired``).
+Notes: ``listening``, ``broker_registered`` for a new address, ``broker_removed`` with why (``unregistered``,
+``closed``, ``expired``).
 
 Limits. Acting masters, start-up gate, zones and filter servers are absent. UPDATE_NAMESRV_CONFIG changes what runs,
 not the file: a restart forgets it. Registrations are taken as RegisterBrokerBody, which brokers before 3.0.11 do not
@@ -64,6 +64,7 @@ class NameServer:
         """Read the key-value file, listen, begin to scan."""
         self._kv.load(env)
         env.listen(self.config.address)
+        env.note("listening", address=self.config.address)
         env.set_timer(_SCAN, FIRST_SCAN_NS)
 
     def on_connected(self, env: Environment, link: Link) -> None:
