@@ -1,0 +1,106 @@
+"""What can be wrong with a disk besides losing its power.
+
+Question: how does the file system answer a process whose disk is full, dead, read-only, failing, lying or stuck?
+
+Model. A healthy disk has no ``DiskFaults`` at all, so health costs nothing. Otherwise every call asks here first:
+
+    dead        write, create, …, sync → EIO; read → still served, the page cache is warm (ext4 after shutdown)
+    read_only   write, create, … → EROFS; sync → EROFS; read works (ext4 after an abort)
+    failing     the n-th sync or write from now on fails once, then all is well (fsyncgate)
+    unreadable  reads that meet a given range of a file → EIO
+    lying       sync says yes and does nothing
+    hanging     syncs do not end until the disk is released, then they end in order
+    fuse        the n-th change from now on does not return: the process dies inside it (kill between two writes)
+
+A full disk is a matter of space (``SimDisk.set_ballast``), a slow one of latency (``SimDisk.latencies``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import EIO, EROFS, errorcode
+from os import strerror
+from typing import Any
+
+
+class ProcessDied(BaseException):
+    """Leaves a role from within a call that did not return. Not an ``Exception``: a role must not survive it."""
+
+
+class DiskFaults:
+    """The present defects of one disk."""
+
+    __slots__ = (
+        "dead",
+        "fuse",
+        "hanging",
+        "held",
+        "lying",
+        "read_only",
+        "sync_failures",
+        "unreadable",
+        "write_failures",
+    )
+
+    def __init__(self) -> None:
+        self.dead = False
+        self.read_only = False
+        self.lying = False
+        self.hanging = False
+        self.held: list[tuple[Callable[[Any, None], object], Any]] = []
+        self.sync_failures: list[int] = []
+        """How many calls until the next failure, then until the one after it, and so on: ``[3, 1]`` fails the third
+        and the fourth."""
+        self.write_failures: list[int] = []
+        self.unreadable: list[tuple[str, int, int]] = []
+        """(file, first byte, byte after the last) that read → EIO."""
+        self.fuse = 0
+
+    def healthy(self) -> bool:
+        """Nothing is wrong any more; the disk may forget this object."""
+        return not (
+            self.dead or self.read_only or self.lying or self.hanging or self.held or self.fuse
+            or self.sync_failures or self.write_failures or self.unreadable
+        )  # fmt: skip
+
+    def before_read(self, file: str, offset: int, size: int) -> None:
+        """Raises ``OSError`` where the range meets an unreadable one."""
+        for bad_file, start, end in self.unreadable:
+            if bad_file == file and start < offset + size and offset < end:
+                raise OSError(EIO, strerror(EIO), file)
+
+    def before_write(self, file: str) -> None:
+        """Raises ``OSError``, or ``ProcessDied`` where the fuse burns down."""
+        if self.fuse:
+            self.fuse -= 1
+            if not self.fuse:
+                raise ProcessDied(file)
+        if self.dead or _comes_due(self.write_failures):
+            raise OSError(EIO, strerror(EIO), file)
+        if self.read_only:
+            raise OSError(EROFS, strerror(EROFS), file)
+
+    def before_sync(self) -> tuple[str, bool]:
+        """(errno name or "", whether the disk will lie) of the sync that begins now."""
+        if self.dead or _comes_due(self.sync_failures):
+            return errorcode[EIO], False
+        if self.read_only:
+            return errorcode[EROFS], False
+        return "", self.lying
+
+    def hold(self, end: Callable[[Any, None], object], sync: Any) -> bool:
+        """Keep the end of a sync back while the disk hangs."""
+        if self.hanging:
+            self.held.append((end, sync))
+        return self.hanging
+
+
+def _comes_due(countdown: list[int]) -> bool:
+    """One call more: does it fail?"""
+    if not countdown:
+        return False
+    countdown[0] -= 1
+    if countdown[0]:
+        return False
+    del countdown[0]
+    return True

@@ -1,0 +1,246 @@
+"""Everything that can be done to the simulated world: the levers of every backend, and those that only it has.
+
+Question: which faults can a plan ask of the simulator, and what exactly do they do?
+
+Model. Acts take effect at the present virtual instant. ``stop`` and ``reaches`` let the world run, bounded, until they
+know. Names of network faults (``Cut.name``) are unique per kind; healing goes by them and never fails.
+
+Limits. A client's process is the harness's own: it can be paused and isolated, not killed, stopped, started or cut off
+from its power. Nothing here is drawn but which bits rot (``decay/<node>``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from harness.backends.sim.disk import SimDisk
+from harness.backends.sim.disk_faults import DiskFaults
+from harness.backends.sim.node import Node
+from harness.backends.sim.weather import PORT_CLASS_BITS
+from harness.errors import FaultError
+from reference_impl.environment import SECOND
+
+if TYPE_CHECKING:
+    from harness.backends.sim.world import SimBackend
+
+PROBE_BOUND_NS = SECOND
+
+
+class SimLevers:
+    """``faults.levers.Levers`` and more."""
+
+    def __init__(self, world: SimBackend) -> None:
+        self._world = world
+
+    # -- processes ---------------------------------------------------------------------------------------------------
+
+    def nodes(self) -> Sequence[str]:
+        return tuple(self._world.nodes)
+
+    def state(self, node: str) -> NodeState:
+        life = self._world.node(node).life
+        return "dead" if life is None else life.state
+
+    def kill(self, node: str) -> None:
+        self._server(node, "kill").kill()
+
+    def stop(self, node: str, timeout_ns: int) -> None:
+        life = self._server(node, "stop").life
+        if life is None or life.state == "dead":
+            return
+        life.take_stop()
+        deadline_ns = self._world.now() + timeout_ns
+        if not self._world.run_until(lambda: life.state == "dead", deadline_ns):
+            raise TimeoutError(f"{node} did not end within {timeout_ns / SECOND:g} s of being asked to")
+
+    def start(self, node: str) -> None:
+        home = self._server(node, "start")
+        if home.spec is not None and self.state(node) == "dead":
+            self._world.boot(home, home.spec)
+
+    def pause(self, node: str) -> None:
+        life = self._world.node(node).life
+        if life is None or life.state == "dead":
+            raise FaultError(f"{node} cannot be paused: it is not running")
+        life.pause()
+
+    def resume(self, node: str) -> None:
+        life = self._world.node(node).life
+        if life is not None:
+            life.resume()
+
+    def cut_power(self, node: str) -> None:
+        self._world.lose_power(self._server(node, "cut the power of"))
+
+    def power_cut_lost(self, node: str) -> int:
+        report = self._world.node(node).last_cut
+        return 0 if report is None else report.lost_bytes
+
+    def die_in_step(self, node: str, changes: int, *, power_cut: bool = False) -> None:
+        """The process dies inside the *changes*-th write, create, rename … from now, which then has not happened."""
+        home = self._server(node, "kill")
+        home.on_fuse = (lambda: self._world.lose_power(home)) if power_cut else home.kill
+        self._faults(node).fuse = _positive(changes)
+
+    # -- network -----------------------------------------------------------------------------------------------------
+
+    def cut(self, cut: Cut) -> None:
+        self._check(cut)
+        self._world.weather.cut(cut)
+
+    def uncut(self, name: str) -> None:
+        self._world.weather.uncut(name)
+
+    def jam(self, cut: Cut) -> None:
+        """Hold what is sent between the two groups; deliver it later, in order."""
+        self._check(cut)
+        self._world.weather.jam(cut)
+
+    def unjam(self, name: str) -> None:
+        """Deliver what was held; no error if there is no such jam."""
+        self._world.net.unjam(name)
+
+    def slow_link(self, cut: Cut, factor: int, extra_ns: int = 0) -> None:
+        """Latencies between the two groups times *factor* plus *extra_ns* (all port classes)."""
+        self._check(cut)
+        self._world.weather.slow(cut, _positive(factor), extra_ns)
+
+    def unslow_link(self, name: str) -> None:
+        """As fast as before; no error if it was not slowed."""
+        self._world.weather.unslow(name)
+
+    def reset_links(self, cut: Cut) -> int:
+        """Reset the live connections between the two groups at both ends; returns how many."""
+        self._check(cut)
+        return self._world.net.reset(cut)
+
+    def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
+        """One datagram through the same path, cuts and jams as everything else; *one way*, so it tells one-way cuts."""
+        arrived: list[bool] = []
+        self._world.node(source), self._world.node(target)
+        self._world.net.probe(source, target, PORT_CLASS_BITS[port_class], lambda: arrived.append(True))
+        return self._world.run_until(lambda: bool(arrived), self._world.now() + PROBE_BOUND_NS)
+
+    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+        """Nothing of this world outlives the process."""
+        return []
+
+    # -- clocks ------------------------------------------------------------------------------------------------------
+
+    def step_clock(self, node: str, by_ms: int) -> None:
+        """The wall clock jumps by *by_ms* (negative: back)."""
+        self._world.node(node).clock.step(self._world.now(), by_ms)
+
+    def drift_clock(self, node: str, ppb: int) -> None:
+        """Both clocks gain *ppb* nanoseconds a second; 0 heals the rate. Timers already set stay as they are."""
+        self._world.node(node).clock.drift(self._world.now(), ppb)
+
+    # -- disks -------------------------------------------------------------------------------------------------------
+
+    def fill_disk(self, node: str, free_bytes: int) -> None:
+        """Something else occupies the disk but for *free_bytes*."""
+        disk = self._world.node(node).disk
+        disk.set_ballast(0)
+        disk.set_ballast(max(0, disk.free_bytes - free_bytes))
+
+    def empty_disk(self, node: str) -> None:
+        """Undo ``fill_disk``."""
+        self._world.node(node).disk.set_ballast(0)
+
+    def fail_syncs(self, node: str, *calls: int) -> None:
+        """Fail the *calls[0]*-th sync from now with EIO, then the *calls[1]*-th after it, and so on."""
+        self._faults(node).sync_failures = [_positive(call) for call in calls]
+
+    def fail_writes(self, node: str, *calls: int) -> None:
+        """The same for write, create, rename, delete and truncate."""
+        self._faults(node).write_failures = [_positive(call) for call in calls]
+
+    def lie(self, node: str, lying: bool = True) -> None:
+        """Syncs say yes and do nothing."""
+        self._faults(node).lying = lying
+
+    def hang_disk(self, node: str) -> None:
+        """Syncs do not end until ``release_disk``."""
+        self._faults(node).hanging = True
+
+    def release_disk(self, node: str) -> None:
+        """They end now, in order."""
+        disk = self._world.node(node).disk
+        if disk.faults is not None:
+            disk.faults.hanging = False
+            held, disk.faults.held = disk.faults.held, []
+            for end, sync in held:
+                self._world.scheduler.at(self._world.now(), end, sync)
+
+    def slow_disk(self, node: str, factor: int) -> None:
+        """Syncs take *factor* times as long; 1 heals."""
+        self._world.node(node).disk.slow(_positive(factor))
+
+    def kill_disk(self, node: str) -> None:
+        """Every change and sync fails with EIO; reads go on."""
+        self._faults(node).dead = True
+
+    def make_read_only(self, node: str) -> None:
+        """Every change and sync fails with EROFS."""
+        self._faults(node).read_only = True
+
+    def make_unreadable(self, node: str, file: str, start: int, end: int) -> None:
+        """Reads that meet bytes *start* to *end* of *file* fail with EIO."""
+        self._faults(node).unreadable.append((file, start, end))
+
+    def repair_disk(self, node: str) -> None:
+        """Undo every defect but a full or slow disk; syncs that hang end."""
+        self.release_disk(node)
+        self._world.node(node).disk.faults = None
+
+    def flip_bits(self, node: str, prefix: str, count: int) -> list[tuple[str, int, int]]:
+        """Flip *count* drawn bits of non-zero bytes of files under *prefix*; returns (file, offset, bit) of each."""
+        disk = self._world.node(node).disk
+        rng = self._world.seeds.child(f"decay/{node}")
+        flipped: list[tuple[str, int, int]] = []
+        for _ in range(count):
+            places = _written_chunks(disk, prefix)
+            if not places:
+                break
+            file, start, data = rng.choice(places)
+            offset = rng.choice([index for index, byte in enumerate(data) if byte])
+            flipped.append((file, start + offset, rng.randrange(8)))
+            disk.flip_bit(*flipped[-1])
+        return flipped
+
+    def wipe(self, node: str) -> None:
+        """The node's disk is empty; refused while its process runs."""
+        if self.state(node) != "dead":
+            raise FaultError(f"{node} cannot be wiped while it runs", hint="kill it first")
+        self._server(node, "wipe").disk.wipe()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _server(self, node: str, verb: str) -> Node:
+        home = self._world.node(node)
+        if home.spec is None:
+            hint = "pause it or isolate it"
+            raise LeverRefused(f"cannot {verb} {node}: a client lives in the harness's own process", hint)
+        return home
+
+    def _check(self, cut: Cut) -> None:
+        for name in (*cut.left, *cut.right):
+            self._world.node(name)
+
+    def _faults(self, node: str) -> DiskFaults:
+        disk = self._world.node(node).disk
+        if disk.faults is None:
+            disk.faults = DiskFaults()
+        return disk.faults
+
+
+def _positive(number: int) -> int:
+    if number < 1:
+        raise ValueError(f"{number} is not a count: it starts at 1")
+    return number
+
+
+def _written_chunks(disk: SimDisk, prefix: str) -> list[tuple[str, int, bytes]]:
+    return [(file, at, data) for file in disk.files(prefix) for at, data in disk.names[file].content.extents()]
