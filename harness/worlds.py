@@ -58,7 +58,7 @@ def open_world(name: str, target: Target, seed: int, run: str, folder: Path | No
     """A world with no node in it. *folder* (of the run) may be ``None`` in the simulator only."""
     check_backend(name)
     if name == "sim":
-        from harness.backends.sim import SimBackend
+        from harness.backends.sim.world import SimBackend
 
         return World(SimBackend(target, seed))
     if folder is None:
