@@ -6,10 +6,11 @@ Model. ``StoreConfig.from_properties`` takes the broker's whole property map (te
 (RocketMQ: MessageStoreConfig, BrokerConfig); other names belong to other parts of the broker and are left alone. Field
 names are RocketMQ's in snake case, times stay in milliseconds as RocketMQ states them.
 
-Own additions, off by default so that the default behaves as Apache's broker does:
-    metadataSync     JSON files (topics, offsets) are forced to the disk before they count as saved
-    strictFlush      a failed force never ends in SEND_OK and makes the store read-only
-    totalPhysicalMemorySize   stands in for the machine's RAM in the "in memory" rule of reads
+Own additions:
+    metadataSync=false             true: JSON files (topics, offsets) are forced to the disk before they count as saved
+    strictFlush=false              true: a failed force never ends in SEND_OK, and makes the store read-only
+    countRecoveredAsFlushed=false  true: as RocketMQ, see ``recovery.py``
+    totalPhysicalMemorySize        stands in for the machine's RAM in the "in memory" rule of reads
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     metadata_sync: bool = False
     strict_flush: bool = False
+    count_recovered_as_flushed: bool = False
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> StoreConfig:

@@ -41,7 +41,7 @@ class FlushService(Protocol):
     """What the store needs of either."""
 
     def start(self, env: Environment) -> None:
-        """The store is loaded."""
+        """The store is loaded, and what it recovered is on the disk: nothing was flushed before."""
 
     def appended(self, env: Environment, *, is_urgent: bool) -> None:
         """Bytes were appended for which nobody waits; *is_urgent*: by a put."""
@@ -111,14 +111,16 @@ class GroupCommit:
         self._timeout_ns = config.sync_flush_timeout * MS
         self._files, self._checkpoint = files, checkpoint
         self._requests: deque[_Request] = deque()
-        self._is_busy = False
+        self._is_busy = True
+        self._is_started = False
         self._has_deadline = False
         self._is_idle_flush_armed = False
         self._has_failed = False
         self._is_stopped = False
 
     def start(self, env: Environment) -> None:
-        """Nothing to do: somebody will come."""
+        self._is_started = True
+        self._serve(env)
 
     def wait(self, env: Environment, end: int, decide: Decide) -> None:
         """*decide(env, status)* once everything below *end* is flushed, or the time is over."""
@@ -204,7 +206,7 @@ class GroupCommit:
         env.cancel_timer(FLUSH_TIMER)
 
         def flushed(env: Environment) -> None:
-            if not self._is_busy:
+            if not self._is_busy or not self._is_started:
                 self._serve(env)
             env.cancel_timer(DEADLINE_TIMER)
             done(env)

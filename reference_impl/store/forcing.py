@@ -56,6 +56,22 @@ class Forcing:
         env.sync(file, ("store", "file", number))
         env.sync_dir(("store", "names", number))
 
+    def force_all(self, env: Environment, files: list[str], then: Then) -> None:
+        """*then* when all of *files* have been forced, with the first error; at once if there are none."""
+        outstanding = 1 + len(files)
+        first_error = ""
+
+        def one_done(env: Environment, error: str) -> None:
+            nonlocal outstanding, first_error
+            first_error = first_error or error
+            outstanding -= 1
+            if outstanding == 0:
+                then(env, first_error)
+
+        for file in files:
+            self.force(env, file, one_done)
+        one_done(env, "")
+
     def on_synced(self, env: Environment, token: Hashable) -> bool:
         """True if *token* is one of ours."""
         return self._end(env, token, "")

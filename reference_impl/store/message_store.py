@@ -67,6 +67,9 @@ class MessageStore:
         self.delay_levels = DelayLevels(config.message_delay_level)
         self._is_slave = config.broker_role == "SLAVE"
         self._is_shut_down = True
+        self._at_risk_from = 0
+        self._has_vouched = False
+        """What recovery accepted is on the disk."""
         self._build(config)
         self._update_writable()
 
@@ -131,7 +134,7 @@ class MessageStore:
         self._checkpoint.load(env)
         if self._index is not None:
             self._index.load(env, is_clean=is_clean)
-        recovered = Recovery(
+        recovery = Recovery(
             self.config,
             self._log.files,
             self._queues,
@@ -139,24 +142,37 @@ class MessageStore:
             self._dispatcher,
             self.delay_levels,
             drops_last="skip-last-record" in self.defects,
-        ).run(env, is_clean=is_clean)
+        )
+        recovered = recovery.run(env, is_clean=is_clean)
         self._log.next_offsets = self._queues.next_offsets()
         if "reuse-offset" in self.defects:
             self._log.next_offsets = {key: max(0, next_ - 1) for key, next_ in self._log.next_offsets.items()}
         env.note("recovered", **recovered._asdict())
-        self._start(env)
+        self._at_risk_from = recovered.scanned_from
+        at_risk = [] if self.config.count_recovered_as_flushed else recovery.files_to_force(recovered.scanned_from)
+        self._start(env, at_risk)
 
-    def _start(self, env: Environment) -> None:
+    def _start(self, env: Environment, at_risk: list[str]) -> None:
         lock = f"{self.config.store_path_root_dir}/lock"
         env.write(lock, 0, b"lock")
         env.create(self._abort_path, 0)
         self._forcing.names_changed()
-        self._forcing.force(env, lock, lambda env, error: None)
-        self._flush.start(env)
-        self._queue_flush.start(env)
         self._retention.start(env)
         self._is_shut_down = False
         self._update_writable()
+        self._forcing.force_all(env, [lock, *at_risk], self._start_flushing)
+
+    def _start_flushing(self, env: Environment, error: str) -> None:
+        """Nothing is acknowledged or checkpointed before what recovery accepted is on the disk."""
+        if error:
+            env.note("force_failed", file="", error=error)
+            if self.config.strict_flush:
+                self._force_failed(env, "", error)
+        if not self._is_shut_down:
+            self._has_vouched = True
+            self._checkpoint.release()
+            self._flush.start(env)
+            self._queue_flush.start(env)
 
     @property
     def _abort_path(self) -> str:
@@ -165,7 +181,8 @@ class MessageStore:
     def shutdown(self, env: Environment, done: Callable[[Environment], None]) -> None:
         """The end: dispatch and flush everything, save the checkpoint, remove ``abort`` if all is well; then *done*.
 
-        ``abort`` stays, and the next start is an abnormal one, where the store was read-only or dispatch is behind.
+        ``abort`` stays, and the next start is an abnormal one, where the store was read-only, dispatch is behind, or
+        what the start recovered was not yet forced.
         """
         self._is_shut_down = True
         self._update_writable()
@@ -180,7 +197,7 @@ class MessageStore:
             self._checkpoint.save(env, saved)
 
         def saved(env: Environment) -> None:
-            is_well = self.flags.is_writable and not self._dispatcher.is_behind
+            is_well = self.flags.is_writable and self._has_vouched and not self._dispatcher.is_behind
             if is_well:
                 env.delete(self._abort_path)
             env.note("store_stopped", clean=is_well, log_end=self.log_end, flushed_to=self.flushed_to)
@@ -365,7 +382,7 @@ class MessageStore:
     @property
     def flushed_to(self) -> int:
         """Physical offset below which every byte was forced (or a force of it failed, see ``strictFlush``)."""
-        return self._log.files.flushed_to
+        return self._log.files.flushed_to if self._has_vouched else min(self._at_risk_from, self._log.files.flushed_to)
 
     def read_raw(self, env: Environment, offset: int, size: int) -> bytes:
         """Up to *size* log bytes from *offset*, never across a file end; empty where there is nothing."""

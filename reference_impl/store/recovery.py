@@ -13,7 +13,10 @@ Model (RocketMQ: DefaultMessageStore#load, CommitLog#recoverNormally, #recoverAb
     position that any queue knows is dispatched. The table of next queue offsets is the queues' own ends, so that the
     offsets of lost messages are given again.
 
-Recovery never asks whether the bytes it accepts were forced: like RocketMQ it counts everything below T as flushed.
+After an abnormal end nobody knows which of the accepted bytes were ever forced: a kill leaves them in the page cache.
+RocketMQ counts all of them as flushed, and never forces them unless something is appended to the same file; a power cut
+after a kill can then take records and units that are vouched for (``countRecoveredAsFlushed=true`` does the same). By
+default ``files_to_force`` are forced before anything is acknowledged or checkpointed.
 """
 
 from __future__ import annotations
@@ -84,6 +87,13 @@ class Recovery:
         for queue in self._queues.all():
             queue.correct_min_offset(env, self._log.start)
         return Recovered(is_clean, scanned_from, self._records, end)
+
+    def files_to_force(self, scanned_from: int) -> list[str]:
+        """Files that may hold accepted bytes which are not on the disk: none after an orderly stop."""
+        if self._is_clean:
+            return []
+        log = [file.name for file in self._log.files if file.end > scanned_from]
+        return log + [file.name for queue in self._queues.all() for file in queue.files.files]
 
     # --- the scan ---------------------------------------------------------------------------------------------------
 
