@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from struct import Struct
 from struct import error as StructError
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -174,16 +174,19 @@ def _decode_rest(data: bytes, position: int, total: int, word: int) -> Command:
     raise RemoteWireError(f"serialization type {serialization}")
 
 
+_Int32 = Annotated[int, msgspec.Meta(ge=-0x80000000, le=0x7FFFFFFF)]
+
+
 class _IncomingHeader(msgspec.Struct, gc=False):
     """What every well-behaved peer writes; anything looser goes through :func:`_decode_loose_json`."""
 
-    code: int = 0
+    code: _Int32 = 0
     extFields: dict[str, str] | msgspec.UnsetType | None = msgspec.UNSET
-    flag: int = 0
+    flag: _Int32 = 0
     language: str = "JAVA"
-    opaque: int = 0
+    opaque: _Int32 = 0
     remark: str | None = None
-    version: int = 0
+    version: _Int32 = 0
 
 
 def _decode_json(header: bytes, body: bytes) -> Command:
@@ -193,8 +196,6 @@ def _decode_json(header: bytes, body: bytes) -> Command:
         return _decode_loose_json(header, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RemoteWireError(f"JSON header: {error}") from error
-    if not (_fits(seen.code) and _fits(seen.opaque) and _fits(seen.flag) and _fits(seen.version)):
-        raise RemoteWireError("JSON header: number beyond 32 bits")
     fields = seen.extFields if isinstance(seen.extFields, dict) else NO_FIELDS
     return Command(
         seen.code,
@@ -239,7 +240,7 @@ def _loose_int(seen: dict[str, Any], key: str) -> int:
         number = 0 if value is None else int(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise RemoteWireError(f"JSON header: {key} is not a number") from error
-    if not _fits(number):
+    if not -0x80000000 <= number <= 0x7FFFFFFF:
         raise RemoteWireError(f"JSON header: {key} beyond 32 bits")
     return number
 
@@ -292,10 +293,6 @@ def _binary_fields(header: bytes, position: int, end: int) -> dict[str, str]:
     return fields
 
 
-def _fits(number: int) -> bool:
-    return -0x80000000 <= number <= 0x7FFFFFFF
-
-
 class FrameDecoder:
     """Cuts a stream into commands. After a :class:`RemoteWireError` the stream is lost: close the connection.
 
@@ -327,7 +324,8 @@ class FrameDecoder:
                 break
             yield _decode_rest(data, position + 4, total, word)
             position += 4 + total
-        self._keep(data[position:])
+        if position < size:
+            self._keep(data[position:])
 
     def buffered(self) -> int:
         """Bytes of an unfinished frame."""
@@ -339,7 +337,7 @@ class FrameDecoder:
             total = _INT.unpack_from(rest)[0]
             self._check_total(total)
             self._need = max(8, 4 + total)
-        elif rest and rest[0] > self._bytes_max >> 24:
+        elif rest[0] > self._bytes_max >> 24:
             raise RemoteWireError(f"first byte {rest[0]:#x} begins no frame")
         self._rest = bytearray(rest)
 
