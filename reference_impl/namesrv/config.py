@@ -2,8 +2,8 @@
 
 Question: where does it listen, how soon does it give up a silent broker, and which release does it behave like?
 
-RocketMQ: NamesrvConfig, NettyServerConfig. Ours are two: ``release`` (4.9.7 or 5.3.3, section 9 of the wire
-specification) and ``brokerChannelExpiredTime`` (in 4.9 a constant of 120,000 ms).
+RocketMQ: NamesrvConfig, NettyServerConfig. Ours are two: ``release`` (4.9.7 or 5.3.3) and
+``brokerChannelExpiredTime`` (in 4.9 a constant of 120,000 ms).
 """
 
 from __future__ import annotations

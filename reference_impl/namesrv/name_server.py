@@ -161,7 +161,8 @@ class NameServer:
         ).topics
         ha_address = request.fields.get("haServerAddr", "")
         live = LiveBroker(env.wall(), self._expires_after_ms(request), topics.data_version, link, ha_address)
-        registration = self._registry.register(key, topics, live)
+        acting_master = boolean(request, "enableActingMaster")
+        registration = self._registry.register(key, topics, live, acting_master=acting_master)
         if registration.is_new:
             env.note("broker_registered", broker=key.name, id=key.broker_id, address=key.address)
         return self._registered(registration)

@@ -94,10 +94,14 @@ class Registry:
 
     # Brokers come ----------------------------------------------------------------------------------------------------
 
-    def register(self, key: BrokerKey, topics: TopicConfigTable, live: LiveBroker) -> Registration:
-        """Take a registration, or (5.x) refuse it; of a refused one only the broker's name stays."""
+    def register(
+        self, key: BrokerKey, topics: TopicConfigTable, live: LiveBroker, *, acting_master: bool = False
+    ) -> Registration:
+        """Take a registration, or (5.x) refuse it; of a refused one only the broker's name stays. *acting_master* is
+        5.x's: the broker's wish is shown in routes, and that is all that comes of it."""
         self._clusters.setdefault(key.cluster, {})[key.name] = None
         broker = self._brokers.setdefault(key.name, BrokerData({}, key.name, key.cluster))
+        broker.enable_acting_master = acting_master if self._is_5x else UNSET
         addresses = broker.broker_addrs = _without_other_ids(broker.broker_addrs, key)
         is_first = key.broker_id not in addresses
         if self._is_5x and self._is_outdated(addresses.get(key.broker_id), key.address, live.version):
@@ -215,7 +219,7 @@ class Registry:
 
     def _shown(self, broker: BrokerData) -> BrokerData:
         addresses = dict(sorted(broker.broker_addrs.items()))
-        return BrokerData(addresses, broker.broker_name, broker.cluster, False if self._is_5x else UNSET)
+        return BrokerData(addresses, broker.broker_name, broker.cluster, broker.enable_acting_master)
 
     def topics(self) -> list[str]:
         """All topics."""

@@ -9,7 +9,7 @@ import pytest
 from reference_impl.wire.bodies import DataVersion
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient, write_json
-from reference_impl.wire.frame import BINARY, JSON
+from reference_impl.wire.frame import BINARY, JSON, Command, FrameDecoder, encode_frame
 from suites.conformance.namesrv.cluster_by_hand import VERSION_1, VERSION_2, NameServerByHand, topics
 
 RELEASES = ("4.9.7", "5.3.3")
@@ -60,6 +60,26 @@ def test_probe_5_a_bad_serialization_type_closes_the_connection(server: NameServ
     server.env.deliver(server.client, bytes.fromhex("0000000407000000"))
     assert server.env.closed_by_role == [server.client]
     assert server.env.take(server.client) == b""
+
+
+def test_probe_6_an_oversize_frame_closes_the_connection(server: NameServerByHand) -> None:
+    server.env.deliver(server.client, (16_777_213).to_bytes(4, "big"))
+    assert server.env.closed_by_role == [server.client]
+
+
+def test_probe_8_pipelined_and_fragmented_requests_are_answered(server: NameServerByHand) -> None:
+    first, second, third = (encode_frame(Command(Code.GET_BROKER_CLUSTER_INFO, opaque=n)) for n in (1, 2, 3))
+    server.env.deliver(server.client, first + second)
+    for byte in third:
+        server.env.deliver(server.client, bytes([byte]))
+    assert [answer.opaque for answer in FrameDecoder().feed(server.env.take(server.client))] == [1, 2, 3]
+
+
+def test_probe_9_ext_fields_are_texts(server: NameServerByHand) -> None:
+    _registered(server, "T1", "T2")
+    request = Command(Code.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "b-a"})
+    server.env.deliver(server.client, encode_frame(request))
+    assert b'"extFields":{"wipeTopicCount":"2"}' in server.env.take(server.client)
 
 
 @pytest.mark.parametrize(("release", "serialization"), [("4.9.7", BINARY), ("5.3.3", JSON)])
@@ -354,6 +374,14 @@ def test_cluster_info_has_bare_keys_whoever_asks(server_4_9: NameServerByHand) -
         b'{"brokerAddrTable":{"b-a":{"brokerAddrs":{0:"10.0.0.1:10911"},"brokerName":"b-a","cluster":"C1"}},'
         b'"clusterAddrTable":{"C1":["b-a"]}}'
     )
+
+
+@pytest.mark.parametrize("wish", [True, False])
+def test_5_x_shows_a_brokers_wish_for_an_acting_master(server_5_x: NameServerByHand, wish: bool) -> None:
+    server_5_x.register(server_5_x.broker(), topics("T1", "T2"), enableActingMaster=wish)
+    route = server_5_x.route("T1")
+    assert route is not None
+    assert route.broker_datas[0].enable_acting_master is wish
 
 
 def test_member_group_is_a_request_of_5_x(server_5_x: NameServerByHand) -> None:
