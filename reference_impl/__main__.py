@@ -94,7 +94,9 @@ def _name_server(properties: Properties, defects: Sequence[str]) -> Role:
 
 def _broker(properties: Properties, defects: Sequence[str]) -> Role:
     from reference_impl.broker import Broker, BrokerConfig
+    from reference_impl.store import StoreConfig
 
+    _report(properties.unknown([*BrokerConfig.from_properties({}).described(), *StoreConfig.property_names()]))
     return Broker(BrokerConfig.from_properties(properties.values), checked_defects(defects, "broker"))
 
 

@@ -90,6 +90,11 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
             values["store_host"] = f"{properties['brokerIP1']}:{properties.get('listenPort', '10911')}"
         return cls(**values)
 
+    @classmethod
+    def property_names(cls) -> list[str]:
+        """RocketMQ's names of all fields: what a store obeys."""
+        return [_PROPERTY.get(name) or _camel(name) for name in cls.__struct_fields__]
+
 
 def _refuse_unsupported(properties: Mapping[str, str]) -> None:
     """What would silently change the durability of messages must not be ignored."""
