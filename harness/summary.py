@@ -93,6 +93,8 @@ def _said(verdict: Verdict) -> list[str]:
 def _cut(lines: Sequence[str], room: int, label: str) -> list[str]:
     if len(lines) <= room:
         return list(lines)
+    if room == 1:
+        return [f"{lines[0]} (and {len(lines) - 1} more in the report)"]
     return [*lines[: room - 1], f"{label} … and {len(lines) - room + 1} more in the report"]
 
 

@@ -1,0 +1,199 @@
+"""``mqchaos matrix``: modes × faults × seeds on the simulator, as one table.
+
+Question: at one glance, where do the promises hold?
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.commands.run import check_defects, interruptible
+from harness.terminal import OUTCOME_COLOURS, Terminal, Ticker
+
+if TYPE_CHECKING:
+    from harness.matrix import Cell, Plan, Report
+
+EPILOG = """\
+examples:
+  mqchaos matrix                                               the grid, 20 seeds a cell
+  mqchaos matrix --seeds 200 --row single-master/async --fault cut_power
+  mqchaos matrix --defect ack-before-fsync                     what the planted bug breaks
+
+exit codes:
+  0 every cell PASS    1 some cell FAIL    2 some cell UNKNOWN    64 usage    130 interrupted
+"""
+WIDTH_WITHOUT_TERMINAL = 120
+FINDINGS_MAX = 12
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``matrix``."""
+    from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, JOBS, ROWS
+
+    parser.epilog = EPILOG
+    parser.add_argument("--seeds", default="20", metavar="N|A..B", help="seeds of every cell (default: 20)")
+    parser.add_argument("--seed", metavar="N", help="the first seed (default: a fresh one)")
+    parser.add_argument(
+        "--row",
+        action="append",
+        default=[],
+        metavar="MODE/FLUSH",
+        help=f"of {', '.join(row.name for row in ROWS)} (repeatable; default: {', '.join(DEFAULT_ROWS)})",
+    )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"of {', '.join(COLUMNS)} (repeatable; default: {', '.join(DEFAULT_COLUMNS)})",
+    )
+    parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug (repeatable)")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help=f"worker processes (default: {JOBS})")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of run folders (default: runs)")
+    parser.add_argument(
+        "--keep",
+        choices=("all", "failures", "none"),
+        default="failures",
+        help="which run folders stay (default: failures)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+
+def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Run the grid and show it."""
+    from harness.errors import EXIT_INTERRUPTED
+    from harness.matrix import cells_of
+    from harness.seeds import text
+
+    plan = _plan(arguments)
+    terminal.say(
+        f"{len(plan.cells())} cells × {len(plan.seeds)} seeds from {text(plan.seeds[0])}, {arguments.jobs} workers"
+    )
+    reports, is_whole = _run(plan, arguments.jobs, terminal)
+    cells = cells_of(plan, reports)
+    if arguments.json:
+        terminal.document(_document(plan, cells))
+    _show(plan, cells, terminal)
+    terminal.result(f"seeds {text(plan.seeds[0])}..{text(plan.seeds[-1])}, {len(reports)} runs")
+    return int(max(cell.outcome for cell in cells)) if is_whole else EXIT_INTERRUPTED
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    from harness import seeds
+    from harness.errors import UsageError
+    from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, ROWS, Plan, chosen
+
+    check_defects(arguments.defect)
+    if not 1 <= arguments.jobs <= 64:
+        raise UsageError(f"--jobs {arguments.jobs} is not within 1 and 64")
+    return Plan(
+        chosen("row", arguments.row, (row.name for row in ROWS), DEFAULT_ROWS),
+        chosen("fault", arguments.fault, COLUMNS, DEFAULT_COLUMNS),
+        seeds.chosen(arguments.seed, arguments.seeds, None),
+        tuple(arguments.defect),
+        arguments.keep,
+        arguments.out,
+    )
+
+
+def _run(plan: Plan, jobs: int, terminal: Terminal) -> tuple[list[Report], bool]:
+    """All reports, and whether none is missing: a Ctrl-C ends it with what there is."""
+    from harness.matrix import Pace, run_matrix
+
+    reports: list[Report] = []
+    pace, ticker = Pace(len(plan.cells()) * len(plan.seeds)), Ticker(terminal)
+    with interruptible(terminal) as interrupt:
+        running = run_matrix(plan, jobs)
+        for report in running:
+            reports.append(report)
+            pace.done += 1
+            ticker.tick(pace.line)
+            if interrupt.presses:
+                running.close()  # type: ignore[attr-defined]  # a generator
+                break
+    ticker.clear()
+    terminal.say(pace.line())
+    return reports, len(reports) == pace.total
+
+
+def _show(plan: Plan, cells: list[Cell], terminal: Terminal) -> None:
+    """The table, then what is not green, the worst first."""
+    for line in _table(plan, cells, terminal).splitlines():
+        terminal.result(line.rstrip())
+    bad = sorted((cell for cell in cells if cell.outcome), key=lambda cell: -cell.outcome)
+    for cell in bad[:FINDINGS_MAX]:
+        for line in _finding(cell, terminal):
+            terminal.result(line)
+    if len(bad) > FINDINGS_MAX:
+        terminal.result(f"… and {len(bad) - FINDINGS_MAX} more cells")
+
+
+def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("", *plan.columns)
+    for row in plan.rows:
+        texts = [Text(_cell_text(cell), style=OUTCOME_COLOURS[cell.outcome.name]) for cell in cells if cell.row == row]
+        table.add_row(row, *texts)
+    has_colour = terminal.style("x", "red") != "x"
+    console = Console(
+        file=StringIO(),
+        width=None if terminal.is_live else WIDTH_WITHOUT_TERMINAL,
+        force_terminal=has_colour,
+        no_color=not has_colour,
+    )
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def _cell_text(cell: Cell) -> str:
+    lines = [f"{cell.outcome.name} {cell.passed}/{len(cell.reports)}"]
+    if cell.with_loss:
+        most = max(report.lost for report in cell.reports)
+        lines.append(f"loss in {cell.with_loss}, at most {most}")
+    return "\n".join(lines)
+
+
+def _finding(cell: Cell, terminal: Terminal) -> list[str]:
+    from harness.seeds import text
+
+    head = f"{terminal.outcome(cell.outcome.name)}  {cell.row} × {cell.column}"
+    worst = cell.worst
+    if worst is None or not worst.outcome:
+        return [f"{head}: {cell.reason or 'nothing was run'}"]
+    lines = [f"{head}, seed {text(worst.seed)}: {worst.headline}"]
+    return [*lines, f"  replay: {worst.replay}"] if worst.replay else lines
+
+
+def _document(plan: Plan, cells: list[Cell]) -> dict[str, Any]:
+    from harness.seeds import text
+
+    return {
+        "seeds": [text(plan.seeds[0]), text(plan.seeds[-1])],
+        "cells": [
+            {
+                "row": cell.row,
+                "fault": cell.column,
+                "outcome": cell.outcome.name,
+                "reason": cell.reason,
+                "runs": len(cell.reports),
+                "passed": cell.passed,
+                "with_loss": cell.with_loss,
+                "lost_max": max((report.lost for report in cell.reports), default=0),
+                "oldest_lost_age_ms_max": max((report.oldest_lost_age_ms for report in cell.reports), default=0),
+                "not_passed": [
+                    {"seed": text(r.seed), "outcome": r.outcome.name, "what": r.headline, "replay": r.replay}
+                    for r in cell.reports
+                    if r.outcome
+                ],
+            }
+            for cell in cells
+        ],
+    }

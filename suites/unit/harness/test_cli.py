@@ -1,0 +1,329 @@
+"""The command line as its users meet it: help, errors in one shape, exit codes, lists, healing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults.journal import HealJournal
+from faults.levers import HealStep
+from harness import cli
+from harness.errors import EXIT_ERROR, EXIT_PASS, EXIT_USAGE, BackendUnavailable
+
+HEAVY = ("numpy", "pandas", "pyarrow", "pyspark", "hypothesis", "docker", "asyncio", "yaml", "rich", "msgspec")
+ROOT = Path(cli.__file__).parent.parent
+
+
+def typed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error of a command."""
+    code = cli.main(words)
+    return code, *capsys.readouterr()
+
+
+def test_help_names_what_it_does_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    assert cli.DESCRIPTION in text
+    assert text.count("  mqchaos ") == 3
+    assert "0 PASS    1 FAIL    2 UNKNOWN    3 backend or harness error    64 usage    130 interrupted" in text
+    for name, command in cli.COMMANDS.items():
+        assert f"  {name:<10} {command.summary}\n" in text
+
+
+@pytest.mark.parametrize("command", [name for name, command in cli.COMMANDS.items() if command.group != "reference"])
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main([command, "--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: mqchaos {command} ")
+    assert f"  mqchaos {command}" in text.partition("examples:")[2]
+
+
+def test_the_reference_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for node in ("namesrv", "broker"):
+        with pytest.raises(SystemExit) as left:
+            cli.main([node, "--help"])
+        assert left.value.code == 0
+        assert f"reference_impl {node}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["check", "--help"]])
+def test_nothing_heavy_is_imported_on_the_way_to_a_help_text(words: list[str]) -> None:
+    program = (
+        "import sys, contextlib, io\n"
+        "from harness import cli\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    cli.main({words!r})\n"
+        f"print(sorted(set({HEAVY!r}) & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "hint"),
+    [
+        (["rnu"], "there is no command 'rnu'", "did you mean 'run'?"),
+        (["run"], "the following arguments are required: SCENARIO", "mqchaos run --help"),
+        (
+            ["run", "single-master-kil"],
+            "there is no scenario 'single-master-kil'",
+            "did you mean 'single-master-kill'?",
+        ),
+        (["run", "no/such.yaml"], "there is no file no/such.yaml", ""),
+        (["run", "single-master-kill", "--sed", "1"], "unrecognized arguments: --sed 1", "mqchaos --help"),
+        (["run", "single-master-kill", "--seed", "x"], "'x' is no seed", "a whole number, as 7 or 0x1f2e3d4c"),
+        (
+            ["run", "single-master-kill", "--seed", "1", "--seeds", "1..3"],
+            "--seed and a range of --seeds contradict",
+            "",
+        ),
+        (
+            ["run", "single-master-kill", "--defect", "reuse-ofset"],
+            "unknown defect 'reuse-ofset'",
+            "mqchaos list defects",
+        ),
+        (["run", "single-master-kill", "--backend", "simm"], "unknown backend 'simm'", "did you mean 'sim'?"),
+        (["run", "single-master-kill", "--target", "kafka"], "unknown target 'kafka'", "known: reference"),
+        (["check", "no-such-run"], "no run at 'no-such-run'", ""),
+        (["replay", "no-such-run"], "no run at 'no-such-run'", ""),
+        (["matrix", "--fault", "kil"], "the matrix has no fault 'kil'", "did you mean 'kill'?"),
+        (["matrix", "--row", "dledger"], "the matrix has no row 'dledger'", "known: single-master/async"),
+        (["matrix", "--jobs", "0"], "--jobs 0 is not within 1 and 64", ""),
+        (["list", "fault"], "argument WHAT: invalid choice: 'fault'", "mqchaos list --help"),
+        (["list", "modes", "--markdown"], "only faults are written as Markdown", ""),
+        (["lake"], "no run folders were given", "mqchaos lake runs"),
+        (["lake", "no/such"], "there is no folder no/such", ""),
+        (["dashboard", "--marts", "no/such"], "there are no marts in no/such", "mqchaos lake runs --marts marts"),
+        (["--color", "sometimes", "list", "modes"], "argument --color: invalid choice: 'sometimes'", "mqchaos --help"),
+    ],
+)
+def test_what_is_mistyped_is_one_clear_error(
+    words: list[str], what: str, hint: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = typed(capsys, *words)
+    assert (code, out) == (EXIT_USAGE, "")
+    lines = [line for line in err.splitlines() if not line.startswith(("single-master", "  at "))]
+    assert lines[0].startswith(f"error: {what}")
+    assert len(lines) <= 2
+    assert hint in "".join(lines[1:])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistake_in_a_scenario_has_its_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\nmode: single-master\nfautls: []\n")
+    code, _, err = typed(capsys, "run", str(path))
+    assert code == EXIT_USAGE
+    assert err == f"error: unknown key 'fautls' in the scenario\n  at {path}:3:1\n  hint: did you mean 'faults'?\n"
+
+
+def test_no_command_at_all_shows_the_help_and_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = typed(capsys)
+    assert code == EXIT_USAGE
+    assert out.startswith("usage: mqchaos COMMAND")
+
+
+def test_a_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("harness.commands.list.execute", broken)
+    code, _, err = typed(capsys, "list", "modes")
+    assert code == EXIT_ERROR
+    assert err == "error: a bug in mqchaos: ZeroDivisionError: oh\n  hint: --debug shows where\n"
+    code, _, err = typed(capsys, "list", "modes", "--debug")
+    assert code == EXIT_ERROR
+    assert "Traceback" in err
+
+
+def test_errors_of_the_harness_have_their_code_place_hint_and_notes(capsys, monkeypatch) -> None:
+    def refused(*_: object) -> int:
+        error = BackendUnavailable("no power can be cut", place="backend process", hint="run as root")
+        error.add_note("while healing: busy")
+        raise error
+
+    monkeypatch.setattr("harness.commands.list.execute", refused)
+    code, _, err = typed(capsys, "list", "modes")
+    assert code == EXIT_ERROR
+    assert err.splitlines() == [
+        "error: no power can be cut",
+        "  at backend process",
+        "  hint: run as root",
+        "  while healing: busy",
+    ]
+
+
+@pytest.mark.parametrize(
+    "what", ["modes", "faults", "checkers", "scenarios", "promises", "defects", "backends", "targets"]
+)
+def test_lists_have_one_line_each_and_the_same_as_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = typed(capsys, "list", what)
+    assert (code, err) == (EXIT_PASS, "")
+    code, document, _ = typed(capsys, "list", what, "--json")
+    rows = json.loads(document)
+    assert code == EXIT_PASS
+    assert len(rows) == len(out.splitlines()) > 0
+    for row, line in zip(rows, out.splitlines(), strict=True):
+        assert line.startswith(next(iter(row.values())))
+        assert all(text for name, text in row.items() if name != "claims")
+
+
+def test_every_check_has_a_question() -> None:
+    from checkers.check import CHECKS
+    from harness.commands.list import CHECKER_MODULES, question_of
+
+    assert [*CHECKS, "life-cycle"] == list(CHECKER_MODULES)
+    assert all(question_of(module).endswith("?") for module in CHECKER_MODULES.values())
+
+
+def test_the_page_of_faults_is_the_one_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Generated: ``mqchaos list faults --markdown > docs/faults.md``."""
+    code, out, _ = typed(capsys, "list", "faults", "--markdown")
+    assert code == EXIT_PASS
+    assert out == (ROOT / "docs" / "faults.md").read_text()
+
+
+@pytest.fixture
+def heal_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "mqchaos" / "heal"
+
+
+def leave_behind(folder: Path, steps: list[HealStep]) -> None:
+    """A journal of a run that is no more."""
+    journal = HealJournal.open("run-1", folder)
+    journal.promise("scratch folder", steps)
+    journal.close()
+
+
+def test_heal_undoes_what_a_dead_run_promised(heal_state: Path, tmp_path: Path, capsys) -> None:
+    scratch = tmp_path / "mqc-scratch"
+    (scratch / "data").mkdir(parents=True)
+    leave_behind(heal_state, [HealStep("remove_folder", {"folder": str(scratch)})])
+    assert typed(capsys, "heal", "--dry-run") == (EXIT_PASS, "run-1: would undo scratch folder\n", "")
+    assert scratch.exists()
+    assert typed(capsys, "heal") == (EXIT_PASS, "run-1: undid scratch folder\n", "")
+    assert not scratch.exists()
+    assert typed(capsys, "heal")[1].startswith("nothing to heal")
+
+
+def test_heal_says_what_it_could_not_undo_and_keeps_it(heal_state: Path, capsys) -> None:
+    leave_behind(heal_state, [HealStep("remove_folder", {"folder": "/"})])
+    code, _, err = typed(capsys, "heal")
+    assert code == EXIT_ERROR
+    assert err.startswith("error: could not undo: scratch folder: / is not a folder of ours")
+    assert "mqchaos heal" in err
+    code, out, _ = typed(capsys, "heal", "--dry-run", "--json")
+    assert json.loads(out)[0]["outstanding"] == ["scratch folder"]
+
+
+def test_heal_leaves_a_living_run_alone(heal_state: Path, capsys) -> None:
+    journal = HealJournal.open("run-2", heal_state)
+    journal.promise("pause", [HealStep("continue_process", {"pid": 1, "start_ticks": 1})])
+    assert typed(capsys, "heal") == (EXIT_PASS, f"run-2: alive (pid {os.getpid()}), left alone\n", "")
+    journal.close()
+
+
+def test_doctor_says_what_is_there_and_what_to_do(heal_state: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("faults.mechanisms.netns.NAMES", tmp_path / "netns")
+    code, out, _ = typed(capsys, "doctor", "--json")
+    report = json.loads(out)
+    assert (code, report["well"]) == (EXIT_PASS, True)
+    states = {finding["name"]: finding["state"] for finding in report["findings"]}
+    assert states["Python"] == states["packages"] == states["leftovers"] == "ok"
+    assert all(finding["fix"] for finding in report["findings"] if finding["state"] != "ok")
+    leave_behind(heal_state, [HealStep("unmount", {"folder": "x"})])
+    code, out, _ = typed(capsys, "doctor")
+    assert code == EXIT_ERROR
+    assert "trouble  leftovers" in out
+    assert "fix: mqchaos heal" in out
+
+
+def test_a_taken_port_is_seen() -> None:
+    import socket
+
+    from harness.doctor import is_free
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert not is_free(taken.getsockname()[1])
+    assert is_free(0)
+
+
+def test_a_reader_that_leaves_early_is_no_traceback() -> None:
+    """``mqchaos list promises | true``: the pipe breaks while or after we write."""
+    done = subprocess.run(
+        f"{sys.executable} -m harness.cli list promises | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+class FakeStream(io.StringIO):
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self.is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
+@pytest.mark.parametrize(
+    ("choice", "environment", "is_terminal", "has_colour"),
+    [
+        ("auto", {}, True, True),
+        ("auto", {}, False, False),
+        ("auto", {"NO_COLOR": "1"}, True, False),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ("auto", {"FORCE_COLOR": "1"}, False, True),
+        ("auto", {"TERM": "dumb"}, True, False),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {"FORCE_COLOR": "1"}, True, False),
+    ],
+)
+def test_colour_follows_the_flag_then_the_environment_then_the_terminal(
+    choice, environment: dict[str, str], is_terminal: bool, has_colour: bool, monkeypatch
+) -> None:
+    from harness.terminal import wants_colour
+
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wants_colour(choice, FakeStream(is_terminal)) is has_colour
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "written"), [(True, "\r\x1b[2Kline 1\r\x1b[2Kline 20\r\x1b[2K"), (False, "line 20\n")]
+)
+def test_progress_is_four_lines_a_second_on_a_terminal_and_one_in_five_seconds_elsewhere(
+    is_terminal: bool, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.terminal import Terminal, Ticker
+
+    monkeypatch.setenv("TERM", "xterm")
+    stream, now = FakeStream(is_terminal), [0.0]
+    ticker = Ticker(Terminal(err=stream), clock=lambda: now[0])
+    for number, at_s in ((0, 0.1), (1, 0.3), (2, 0.4), (20, 5.1)):
+        now[0] = at_s
+        ticker.tick(lambda number=number: f"line {number}")
+    ticker.clear()
+    assert stream.getvalue() == written

@@ -1,0 +1,93 @@
+"""The walls of the house: who may import whom, and what may not be where it would do harm."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("checkers", "faults", "harness", "reference_impl", "results")
+LINES_MAX = 600
+
+
+def sources() -> list[Path]:
+    return sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def test_import_contracts_hold() -> None:
+    """Of ``[tool.importlinter]`` in pyproject.toml."""
+    from importlinter.cli import lint_imports
+
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        assert lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
+    finally:
+        os.chdir(before)
+
+
+def test_the_folder_docker_is_no_package() -> None:
+    """A module there would shadow the Docker SDK: ``import docker`` breaks everywhere."""
+    assert list((ROOT / "docker").rglob("*.py")) == []
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_is_one_idea_with_a_first_screen(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LINES_MAX
+    if text.strip():
+        assert ast.get_docstring(ast.parse(text)), f"{path} does not say what it is about"
+
+
+def test_no_module_is_named_after_nothing() -> None:
+    assert [path for path in sources() if path.stem in {"utils", "helpers", "common", "manager", "base", "misc"}] == []
+
+
+@pytest.mark.parametrize("room", ["faults", "checkers", "reference_impl", "harness"])
+def test_randomness_is_always_somebodys_generator(room: str) -> None:
+    """The module-level functions of ``random`` share one hidden generator: no run that uses them can be repeated."""
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import) and any(alias.name == "random" for alias in node.names):
+                found.append(f"{path}:{node.lineno}")
+            if isinstance(node, ast.ImportFrom) and node.module == "random":
+                found += [
+                    f"{path}:{node.lineno}" for alias in node.names if alias.name not in ("Random", "SystemRandom")
+                ]
+    assert found == []
+
+
+@pytest.mark.parametrize("room", ["faults", "checkers", "reference_impl", "harness"])
+def test_sets_are_not_iterated(room: str) -> None:
+    """Their order depends on PYTHONHASHSEED: a literal or ``set(…)`` call as the thing looped over is refused."""
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            loops = [node.iter] if isinstance(node, ast.For | ast.comprehension) else []
+            for loop in loops:
+                is_call = isinstance(loop, ast.Call) and getattr(loop.func, "id", "") in ("set", "frozenset")
+                if is_call or isinstance(loop, ast.Set | ast.SetComp):
+                    found.append(f"{path}:{loop.lineno}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("harness.cli", "numpy pandas pyarrow pyspark hypothesis docker asyncio yaml rich msgspec pytest"),
+        ("checkers.check", "pandas pyspark hypothesis docker asyncio faults harness reference_impl"),
+        ("faults.injector", "numpy pandas pyspark hypothesis docker asyncio checkers harness reference_impl"),
+        ("harness.scenario_file", "numpy pandas pyarrow pyspark hypothesis docker asyncio"),
+        ("results.dashboard", "pyspark pandas"),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(module: str, absent: str) -> None:
+    program = f"import sys, {module}\nprint(*sorted(set({absent.split()!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == []
