@@ -1,0 +1,159 @@
+"""The reference broker and its NameServer in the simulator, as a :class:`Peer`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from harness.backends.backend import NodeSpec
+from harness.backends.sim.world import SimBackend
+from harness.targets.reference import ReferenceTarget
+from reference_impl.environment import MS, SECOND, Address, Environment, Link
+from reference_impl.wire.frame import Command, FrameDecoder, RemoteWireError, encode_frame
+from suites.conformance.broker.peer import ANSWER_TIMEOUT_NS, Raw
+
+SMALL_FILES = {"mappedFileSizeCommitLog": str(8 << 20), "mappedFileSizeConsumeQueue": "20000"}
+
+
+class _Channel:
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.data = bytearray()
+        self.decoder = FrameDecoder()
+        self.answers: dict[int, Command] = {}
+        self.inbox: list[Command] = []
+        self.closed = False
+
+    def take(self, data: bytes) -> None:
+        self.data += data
+        try:
+            for command in self.decoder.feed(data):
+                if command.is_answer:
+                    self.answers[command.opaque] = command
+                else:
+                    self.inbox.append(command)
+        except RemoteWireError:
+            self.decoder = FrameDecoder()  # a raw channel may carry anything
+
+
+class Talker:
+    """A client role without opinions: named connections, bytes out, commands in."""
+
+    def __init__(self, addresses: Mapping[str, Address]) -> None:
+        self._addresses = addresses
+        self.channels: dict[str, _Channel] = {}
+
+    def channel(self, env: Environment, name: str) -> _Channel:
+        known = self.channels.get(name)
+        if known is None or known.closed:
+            prefix = name.partition(":")[0] if ":" in name else "main"
+            known = self.channels[name] = _Channel(env.connect(self._addresses[prefix]))
+        return known
+
+    def on_start(self, env: Environment) -> None:
+        """Nothing until it is told to talk."""
+
+    def on_connected(self, env: Environment, link: Link) -> None:
+        """Bytes were queued before."""
+
+    def on_closed(self, env: Environment, link: Link) -> None:
+        for channel in self.channels.values():
+            channel.closed = channel.closed or channel.link == link
+
+    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
+        for channel in self.channels.values():
+            if channel.link == link:
+                channel.take(data)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        raise AssertionError("no timer was set")
+
+    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
+        raise AssertionError("no sync was asked for")
+
+    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
+        raise AssertionError("no sync was asked for")
+
+    def on_stop(self, env: Environment) -> None:
+        env.exit()
+
+
+class SimPeer:
+    """``namesrv-1`` and ``broker-a-0``, started and registered; ``backend`` is there for faults."""
+
+    release = "4.9.7"
+    broker_name = "broker-a"
+    cluster = "DefaultCluster"
+
+    def __init__(self, seed: int = 1, defects: tuple[str, ...] = (), **properties: str) -> None:
+        self.events: list[tuple[str, str, dict[str, Any]]] = []
+        self.backend = SimBackend(ReferenceTarget(), seed)
+        self.backend.on_event = self._event
+        server, host = self.backend.host("namesrv-1"), self.backend.host("broker-a-0")
+        self.namesrv, self.broker = f"{server}:9876", f"{host}:10911"
+        self.backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server}))
+        own = {"brokerName": self.broker_name, "brokerIP1": host, "namesrvAddr": self.namesrv, **SMALL_FILES}
+        self.backend.add_node(NodeSpec("broker-a-0", "broker", {**own, **properties}, defects))
+        self.talker = Talker({"main": self.broker, "fast": f"{host}:10909", "namesrv": self.namesrv})
+        self._opaque = 1000
+        self.backend.levers.start("namesrv-1")
+        self.sleep(SECOND)
+        self.backend.levers.start("broker-a-0")
+        self.backend.add_client("client-1", self.talker)
+        self.sleep(SECOND)
+
+    def _event(self, node: str, event: str, fields: dict[str, Any]) -> None:
+        assert event not in ("crashed", "handler_failed"), (node, event, fields)
+        self.events.append((node, event, fields))
+
+    def ask(self, request: Command, channel: str = "main", timeout_ns: int = ANSWER_TIMEOUT_NS) -> Command | None:
+        self._opaque += 1
+        request.opaque = request.opaque or self._opaque
+        self.write(channel, encode_frame(request))
+        talk = self.talker.channels[channel]
+        opaque = request.opaque
+        self.backend.run_until(lambda: opaque in talk.answers or talk.closed, self.backend.now() + timeout_ns)
+        return talk.answers.pop(opaque, None)
+
+    def write(self, channel: str, data: bytes) -> None:
+        self.backend.step("client-1", lambda env: env.send(self.talker.channel(env, channel).link, data))
+
+    def read(self, channel: str, wait_ns: int) -> Raw:
+        talk = self.talker.channels[channel]
+        self.backend.run_until(lambda: talk.closed, self.backend.now() + wait_ns)
+        data, talk.data = bytes(talk.data), bytearray()
+        return Raw(data, talk.closed)
+
+    def inbox(self, channel: str) -> list[Command]:
+        talk = self.talker.channels[channel]
+        received, talk.inbox = talk.inbox, []
+        return received
+
+    def hang_up(self, channel: str) -> None:
+        talk = self.talker.channels.pop(channel)
+        self.backend.step("client-1", lambda env: env.close(talk.link))
+
+    def is_closed(self, channel: str) -> bool:
+        return self.talker.channels[channel].closed
+
+    def sleep(self, duration_ns: int) -> None:
+        self.backend.run_until(lambda: False, self.backend.now() + duration_ns)
+
+    def now_ms(self) -> int:
+        wall: list[int] = []
+        self.backend.step("client-1", lambda env: wall.append(env.wall()))
+        self.backend.run_until(lambda: bool(wall), self.backend.now() + SECOND)
+        return wall[0]
+
+    def restart(self, *, how: str) -> None:
+        """The broker ends (``stop``, ``kill`` or ``cut_power``) and comes back."""
+        levers = self.backend.levers
+        if how == "stop":
+            levers.stop("broker-a-0", 20 * SECOND)
+        elif how == "kill":
+            levers.kill("broker-a-0")
+        else:
+            levers.cut_power("broker-a-0")
+        self.sleep(100 * MS)
+        levers.start("broker-a-0")
+        self.sleep(SECOND)
