@@ -23,13 +23,15 @@ BILLION = 1_000_000_000
 class SimClock:
     """One node's pair of clocks. All arguments ``true_ns`` are the scheduler's time."""
 
-    __slots__ = ("_mono_base", "_ppb", "_segments", "_since")
+    __slots__ = ("_mono_base", "_ppb", "_segments", "_since", "is_steady", "offset")
 
     def __init__(self, model: ClockModel, rng: Random) -> None:
         error_ms = rng.randint(-model.wall_error_max_ms, model.wall_error_max_ms)
         self._ppb = 0
         self._since = 0
         self._mono_base = rng.randrange(model.uptime_max_ns)
+        self.is_steady, self.offset = True, self._mono_base
+        """Without drift: monotonic is true time plus *offset* (for the hot path)."""
         self._segments: list[tuple[int, int, int]] = [(0, (EPOCH_MS + error_ms) * MS, 0)]
         """(from true_ns, wall ns at that moment, ppb), ascending."""
 
@@ -60,6 +62,7 @@ class SimClock:
             raise ValueError(f"a clock that loses {-ppb} ns a second would stand still or go back")
         self._segments.append((true_ns, self._wall_ns(true_ns), ppb))
         self._mono_base, self._since, self._ppb = self.monotonic(true_ns), true_ns, ppb
+        self.is_steady, self.offset = ppb == 0, self._mono_base - true_ns
 
     def _wall_ns(self, true_ns: int) -> int:
         since, base, ppb = self._segments[-1]

@@ -126,9 +126,7 @@ class SimDisk:
         size = len(data)
         if self.free_bytes < size + 2 * CHUNK:
             self._require(file, inode.content.missing(offset, size))
-        made = inode.content.write(offset, data)
-        if made:
-            self.free_bytes -= made * CHUNK
+        self.free_bytes -= inode.content.write(offset, data) * CHUNK
         pending = inode.pending
         if not pending:
             self.dirty[inode.number] = inode

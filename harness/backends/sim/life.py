@@ -86,7 +86,8 @@ class Life:
     # -- Environment: time -------------------------------------------------------------------------------------------
 
     def now(self) -> int:
-        return self._clock.monotonic(self._scheduler.now)
+        clock = self._clock
+        return self._scheduler.now + clock.offset if clock.is_steady else clock.monotonic(self._scheduler.now)
 
     def wall(self) -> int:
         return self._clock.wall(self._scheduler.now)
@@ -210,11 +211,20 @@ class Life:
             self._later(self.take_action, action, None)
 
     def take_bytes(self, flow: Flow, data: bytes) -> None:
+        """The hot path: nothing here may cost what a healthy connection does not need."""
+        if (flow.stalled is not None or flow.path.trouble & flow.bit) and not self._net.passes(flow, data):
+            return
+        if self.running:
+            self._read(flow, data)
+        elif self.state == "paused":
+            self._later(self._read, flow, data)
+        else:
+            self._net.refuse(flow)
+
+    def _read(self, flow: Flow, data: bytes) -> None:
+        """The role takes what is in the receive buffer."""
         if not self.running:
-            if self.state == "paused":
-                self._later(self.take_bytes, flow, data)
-            else:
-                self._net.refuse(flow)
+            self._later(self._read, flow, data)
             return
         flow.queued_bytes -= len(data)
         link = flow.target_link

@@ -43,7 +43,7 @@ class Endpoint(Protocol):
     host: str
 
     def take_bytes(self, flow: Flow, data: bytes) -> None:
-        """Bytes of *flow* have arrived."""
+        """Bytes of *flow* have come to its host; the first thing to ask is whether they got through (``passes``)."""
 
     def take_connected(self, link: Link, _: Any) -> None:
         """The connection that the process opened is up."""
@@ -62,16 +62,19 @@ class Flow:
     """One direction of a connection."""
 
     __slots__ = (
-        "bit", "buffer", "closing", "dead", "established", "last_arrival", "listener", "loss_count", "number", "path",
-        "peer", "queued_bytes", "retries", "reverse", "source", "source_link", "stalled", "stalled_since", "target",
-        "target_link", "unacknowledged",
+        "arrive", "bit", "buffer", "closing", "dead", "established", "last_arrival", "listener", "loss_count",
+        "number", "path", "peer", "queued_bytes", "retries", "reverse", "source", "source_link", "stalled",
+        "stalled_since", "target", "target_link", "unacknowledged",
     )  # fmt: skip
 
     def __init__(self, number: int, source: Endpoint, source_link: Link, peer: Address, path: Path, bit: int) -> None:
         self.number = number
         self.source, self.source_link = source, source_link
-        self.target: Endpoint | None = None
+        self.target: Endpoint = source
+        """Known once the connection is up."""
         self.target_link: Link = 0
+        self.arrive = source.take_bytes
+        """``target.take_bytes``: the event that a segment is."""
         self.peer = peer
         """Where it leads, ``host:port``."""
         self.listener: Address | None = None
@@ -106,8 +109,7 @@ class SimNet:
         self._queued_max = budgets.queued_bytes
         self._flows = 0
         self._ports: dict[str, int] = {}
-        self._arrive_bytes: Callable[[Flow, bytes], None] = self._on_bytes
-        self._split_below = model.split_per_1024
+        self._split_below, self._byte_ns = model.split_per_1024, model.byte_ns
 
     # -- what a process does ---------------------------------------------------------------------------------------
 
@@ -124,25 +126,21 @@ class SimNet:
     def transmit(self, flow: Flow, data: bytes) -> None:
         """Put a segment on the wire; the flow is established."""
         size = len(data)
-        flow.queued_bytes += size
-        if flow.queued_bytes > self._queued_max:
-            raise BudgetExceeded(
-                f"more than {self._queued_max} bytes wait between {flow.path.source} and {flow.path.target}",
-                place=f"{self._scheduler.now / SECOND:.3f} s",
-            )
+        flow.queued_bytes = queued = flow.queued_bytes + size
+        if queued > self._queued_max:
+            self._overflow(flow)
         path = flow.path
-        bits = path.rng.getrandbits(20)
+        bits = path.draw(20)
         arrival = self._scheduler.now + path.latencies[bits & 1023]
         if arrival <= flow.last_arrival:
             arrival = flow.last_arrival + 1
         if bits >> 10 < self._split_below and size > 1:
             cut = path.rng.randrange(1, size)
-            heappush(self._heap, (arrival, self._next(), self._arrive_bytes, flow, data[:cut]))
+            heappush(self._heap, (arrival, self._next(), flow.arrive, flow, data[:cut]))
             data = data[cut:]
-            arrival += path.latencies[path.rng.getrandbits(10)]
-        arrival += size * self._model.byte_ns
-        flow.last_arrival = arrival
-        heappush(self._heap, (arrival, self._next(), self._arrive_bytes, flow, data))
+            arrival += path.latencies[path.draw(10)]
+        flow.last_arrival = arrival = arrival + size * self._byte_ns
+        heappush(self._heap, (arrival, self._next(), flow.arrive, flow, data))
 
     def finish(self, flow: Flow) -> None:
         """The source lets go: FIN behind what was sent. A connection not yet up is forgotten."""
@@ -219,10 +217,12 @@ class SimNet:
             return
         flow.established = True
         flow.target, listening = listener
+        flow.arrive = flow.target.take_bytes
         self._flows += 1
         peer = f"{flow.source.host}:{self._ephemeral_port(flow.source.host)}"
         reverse = Flow(self._flows, flow.target, 0, peer, back, flow.bit)
         reverse.target, reverse.target_link, reverse.listener = flow.source, flow.source_link, listening
+        reverse.arrive = flow.source.take_bytes
         reverse.reverse, flow.reverse, reverse.established = flow, reverse, True
         flow.path.flows[flow.number], back.flows[reverse.number] = flow, reverse
         self._launch(flow, self._on_accept)
@@ -232,23 +232,23 @@ class SimNet:
         flow.source.take_connected(flow.source_link, None)
 
     def _on_accept(self, flow: Flow, _: None) -> None:
-        if flow.target is not None and not flow.dead and self._passes(flow, self._on_accept):
+        if not flow.dead and self.passes(flow, self._on_accept):
             flow.target.take_accepted(flow, None)
 
     # -- arriving --------------------------------------------------------------------------------------------------
+
+    def _overflow(self, flow: Flow) -> None:
+        way = f"{flow.path.source} → {flow.path.target}"
+        place = f"{self._scheduler.now / SECOND:.3f} s"
+        raise BudgetExceeded(f"more than {self._queued_max} bytes are on the way {way}", place=place)
 
     def _launch(self, flow: Flow, arrive: Callable[[Flow, Any], None]) -> None:
         """Something without bytes, in order with them."""
         flow.last_arrival = max(self._scheduler.now + flow.path.latency(), flow.last_arrival + 1)
         self._scheduler.at(flow.last_arrival, arrive, flow)
 
-    def _on_bytes(self, flow: Flow, data: bytes) -> None:
-        if (flow.path.trouble & flow.bit or flow.stalled is not None) and not self._passes(flow, data):
-            return
-        flow.target.take_bytes(flow, data)  # type: ignore[union-attr]  # established: there is a target
-
     def _on_fin(self, flow: Flow, _: None) -> None:
-        if flow.dead or flow.target is None or not self._passes(flow, self._on_fin):
+        if flow.dead or not self.passes(flow, self._on_fin):
             return
         self._bury(flow)
         if flow.reverse is not None:
@@ -274,7 +274,7 @@ class SimNet:
 
     # -- trouble ---------------------------------------------------------------------------------------------------
 
-    def _passes(self, flow: Flow, item: bytes | Callable[[Flow, Any], None]) -> bool:
+    def passes(self, flow: Flow, item: bytes | Callable[[Flow, Any], None]) -> bool:
         """Whether *item* gets through now; otherwise it waits with the flow, in order."""
         if flow.stalled is None and not flow.path.trouble & flow.bit:
             return True
@@ -321,7 +321,7 @@ class SimNet:
         flow.unacknowledged = 0
         for item in _joined(stalled):
             if isinstance(item, bytes):
-                self._on_bytes(flow, item)
+                flow.arrive(flow, item)
             else:
                 item(flow, None)
 

@@ -52,17 +52,17 @@ class Scheduler:
         """
         if done():
             return True
-        heap, limit = self.heap, self._budgets.events
+        heap, limit, trace, pop = self.heap, self._budgets.events, self.trace, heappop
         last_ns = min(deadline_ns, self._budgets.virtual_ns)
         while heap and heap[0][0] < last_ns:
-            event = heappop(heap)
-            self.now = event[0]
-            self.events += 1
-            if self.events > limit:
-                raise BudgetExceeded(f"the run needed more than {limit} events", place=f"{self.now / SECOND:.3f} s")
-            if self.trace is not None:
-                self.trace(event[0], event[1], getattr(event[2], "__qualname__", repr(event[2])))
-            event[2](event[3], event[4])
+            time_ns, sequence, call, a, b = pop(heap)
+            self.now = time_ns
+            self.events = events = self.events + 1
+            if events > limit:
+                raise BudgetExceeded(f"the run needed more than {limit} events", place=f"{time_ns / SECOND:.3f} s")
+            if trace is not None:
+                trace(time_ns, sequence, getattr(call, "__qualname__", repr(call)))
+            call(a, b)
             if done():
                 return True
         if deadline_ns > self._budgets.virtual_ns:

@@ -33,22 +33,14 @@ class Path:
     """From one host to another."""
 
     __slots__ = (
-        "back",
-        "flows",
-        "held",
-        "latencies",
-        "loss_count",
-        "lost",
-        "normal",
-        "rng",
-        "source",
-        "target",
+        "back", "draw", "flows", "held", "latencies", "loss_count", "lost", "normal", "rng", "source", "target",
         "trouble",
-    )
+    )  # fmt: skip
 
     def __init__(self, source: str, target: str, rng: Random, latencies: list[int]) -> None:
         self.source, self.target = source, target
         self.rng = rng
+        self.draw = rng.getrandbits
         self.normal = self.latencies = latencies
         self.lost = self.held = self.trouble = 0
         self.loss_count = 0
@@ -59,7 +51,7 @@ class Path:
 
     def latency(self) -> int:
         """One draw, ns."""
-        return self.latencies[self.rng.getrandbits(10)]
+        return self.latencies[self.draw(10)]
 
 
 class Weather:
