@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from suites.conformance.broker.backend_peer import simulated
 from suites.conformance.broker.peer import create_topic, drained, send
 from suites.conformance.broker.probes import PROBES, Probe
-from suites.conformance.broker.sim_peer import SimPeer
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=str)
 def test_probe(probe: Probe) -> None:
-    probe.run(SimPeer())
+    probe.run(simulated())
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_probes_do_not_disturb_each_other(seed: int) -> None:
-    peer = SimPeer(seed)
+    peer = simulated(seed)
     for probe in PROBES:
         probe.run(peer)
 
 
 @pytest.mark.parametrize(("properties", "code"), [("", 11), ("WAIT\x01false", 0)])
 def test_probe_45_a_sync_master_without_slave_stores_and_says_so_at_once(properties: str, code: int) -> None:
-    peer = SimPeer(brokerRole="SYNC_MASTER")
+    peer = simulated(brokerRole="SYNC_MASTER")
     create_topic(peer, "T45")
     before_ns = peer.backend.now()
     found = send(peer, "T45", b"alone", properties)

@@ -1,18 +1,20 @@
-"""The reference broker and its NameServer in the simulator, as a :class:`Peer`."""
+"""A NameServer and a broker on any backend, as a :class:`Peer`: the reference or Apache's, simulated or real."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from harness.backends.backend import NodeSpec
+from harness.backends.backend import Backend, NodeSpec
 from harness.backends.sim.world import SimBackend
 from harness.targets.reference import ReferenceTarget
 from reference_impl.environment import MS, SECOND, Address, Environment, Link
+from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command, FrameDecoder, RemoteWireError, encode_frame
 from suites.conformance.broker.peer import ANSWER_TIMEOUT_NS, Raw
 
 SMALL_FILES = {"mappedFileSizeCommitLog": str(8 << 20), "mappedFileSizeConsumeQueue": "20000"}
+START_TIMEOUT_NS = 60 * SECOND
 
 
 class _Channel:
@@ -78,29 +80,49 @@ class Talker:
         env.exit()
 
 
-class SimPeer:
+class BackendPeer:
     """``namesrv-1`` and ``broker-a-0``, started and registered; ``backend`` is there for faults."""
 
-    release = "4.9.7"
     broker_name = "broker-a"
     cluster = "DefaultCluster"
 
-    def __init__(self, seed: int = 1, defects: tuple[str, ...] = (), **properties: str) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        release: str = "4.9.7",
+        defects: tuple[str, ...] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.backend, self.release = backend, release
         self.events: list[tuple[str, str, dict[str, Any]]] = []
-        self.backend = SimBackend(ReferenceTarget(), seed)
-        self.backend.on_event = self._event
-        server, host = self.backend.host("namesrv-1"), self.backend.host("broker-a-0")
+        backend.on_event = self._event
+        server, host = backend.host("namesrv-1"), backend.host("broker-a-0")
         self.namesrv, self.broker = f"{server}:9876", f"{host}:10911"
-        self.backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server}))
+        backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server, "listenPort": "9876"}))
         own = {"brokerName": self.broker_name, "brokerIP1": host, "namesrvAddr": self.namesrv, **SMALL_FILES}
-        self.backend.add_node(NodeSpec("broker-a-0", "broker", {**own, **properties}, defects))
+        backend.add_node(NodeSpec("broker-a-0", "broker", own | dict(properties or {}), defects))
         self.talker = Talker({"main": self.broker, "fast": f"{host}:10909", "namesrv": self.namesrv})
         self._opaque = 1000
-        self.backend.levers.start("namesrv-1")
-        self.sleep(SECOND)
-        self.backend.levers.start("broker-a-0")
-        self.backend.add_client("client-1", self.talker)
-        self.sleep(SECOND)
+        backend.add_client("client-1", self.talker)
+        self._start("namesrv-1", lambda: self._answers("namesrv:", Code.GET_BROKER_CLUSTER_INFO))
+        self._start("broker-a-0", self.is_registered)
+
+    def _start(self, node: str, ready: Callable[[], bool]) -> None:
+        self.backend.perform(lambda: self.backend.levers.start(node))
+        for _ in range(START_TIMEOUT_NS // (100 * MS)):
+            if ready():
+                return
+            self.sleep(100 * MS)
+        raise AssertionError(f"{node} is not ready after {START_TIMEOUT_NS} ns")
+
+    def _answers(self, channel: str, code: int) -> bool:
+        return self.ask(Command(code), channel, SECOND) is not None
+
+    def is_registered(self) -> bool:
+        """Whether the NameServer knows the broker, and routes its template topic."""
+        route = self.ask(Command(Code.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"}), "namesrv:", SECOND)
+        return route is not None and route.code == 0 and self.broker.encode() in route.body
 
     def _event(self, node: str, event: str, fields: dict[str, Any]) -> None:
         assert event not in ("crashed", "handler_failed"), (node, event, fields)
@@ -148,12 +170,16 @@ class SimPeer:
     def restart(self, *, how: str) -> None:
         """The broker ends (``stop``, ``kill`` or ``cut_power``) and comes back."""
         levers = self.backend.levers
-        if how == "stop":
-            levers.stop("broker-a-0", 20 * SECOND)
-        elif how == "kill":
-            levers.kill("broker-a-0")
-        else:
-            levers.cut_power("broker-a-0")
+        ends = {
+            "stop": lambda: levers.stop("broker-a-0", 20 * SECOND),
+            "kill": lambda: levers.kill("broker-a-0"),
+            "cut_power": lambda: levers.cut_power("broker-a-0"),
+        }
+        self.backend.perform(ends[how])
         self.sleep(100 * MS)
-        levers.start("broker-a-0")
-        self.sleep(SECOND)
+        self._start("broker-a-0", lambda: self._answers("main", Code.GET_ALL_TOPIC_CONFIG))
+
+
+def simulated(seed: int = 1, *, defects: tuple[str, ...] = (), **properties: str) -> BackendPeer:
+    """The reference in the simulator."""
+    return BackendPeer(SimBackend(ReferenceTarget(), seed), defects=defects, properties=properties)
