@@ -1,0 +1,37 @@
+"""``make soak``: ten thousand simulated runs of honest brokers over the whole grid; none may FAIL.
+
+    python scripts/soak.py [--runs 10000] [--seed N]
+
+The figure that a checker's silence is worth. Prints the cells and the number of runs; ends with 1 if any run FAILed,
+with 2 if any was UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+from harness.matrix import COLUMNS, ROWS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=10_000, help="how many runs in all (default: 10000)")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed of every cell (default: 1)")
+    arguments = parser.parse_args()
+    cells = len(ROWS) * len(COLUMNS)
+    seeds = -(-arguments.runs // cells)
+    command = ["matrix", "--seeds", str(seeds), "--seed", str(arguments.seed), "--out", "runs/soak"]
+    command += [word for row in ROWS for word in ("--row", row.name)]
+    command += [word for column in COLUMNS for word in ("--fault", column)]
+    began = time.monotonic()
+    code = subprocess.run([sys.executable, "-m", "harness.cli", *command], check=False).returncode
+    took_s = time.monotonic() - began
+    print(f"{seeds * cells} runs in {took_s:.0f} s ({seeds * cells / took_s * 60:.0f} a minute), exit code {code}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
