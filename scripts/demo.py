@@ -1,8 +1,8 @@
 """``make demo``: brokers die, verdicts, a dashboard. Every step is a command that a person can type.
 
-Three parts: the grid of modes and faults on the simulator, the same promises on real processes (as root with real power
-cuts), and Spark's tables and page over all of it. What this user may not do is named and left out. Runs, lake, marts and
-page go to ``demo/``, which is made anew.
+Three parts: the grid of modes and faults on the simulator, the same promises on real processes (as root with real
+power cuts), and Spark's tables and page over all of it. What this user may not do is named and left out. Runs, lake,
+marts and page go to ``demo/``, which is made anew.
 """
 
 from __future__ import annotations
