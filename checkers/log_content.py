@@ -172,15 +172,16 @@ def _slots(log: LogInput, appends: Appends, gaps: bool) -> tuple[Slots, list[Log
 
 
 def _sparse(log: LogInput, appends: Appends, acked: Ints) -> Slots:
+    """Slots for every offset that anybody named: a message there, or "one before the end was this"."""
     polls = log.polls
-    keys = np.unique(
-        np.concatenate(
-            (
-                appends.queue[acked] * _KEY + appends.offset[acked],
-                np.repeat(polls.queue, polls.count) * _KEY + polls.offset,
-            )
-        )
-    )
+    named = [
+        appends.queue[acked] * _KEY + appends.offset[acked],
+        np.repeat(polls.queue, polls.count) * _KEY + polls.offset,
+    ]
+    for claims, more in ((log.ends, 0), (log.starts, 0), (log.refused, 1)):
+        below = claims.at + more > 0
+        named.append(claims.queue[below] * _KEY + claims.at[below] + more - 1)
+    keys = np.unique(np.concatenate(named))
     base = np.searchsorted(keys, np.arange(log.queue_count + 1, dtype=np.int64) * _KEY).astype(np.int64)
     return Slots(base, keys)
 
@@ -327,7 +328,20 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     used[rows] = True
     content.spare = unknown[~used[unknown]]
     violations = _strays(log, content, learned[~has_append], retries)
-    return violations or _elsewhere(log, content, found, rows)
+    return violations or _torn(log, content, found, rows) or _elsewhere(log, content, found, rows)
+
+
+def _torn(log: LogInput, content: Content, slots: Ints, rows: Ints) -> list[LogViolation]:
+    """A message of an unknown batch that was seen where the batch as a whole cannot be (it would begin below 0)."""
+    batch = content.appends.batch
+    torn = np.flatnonzero(batch[rows] >= 0) if batch is not None else rows[:0]
+    if not len(torn):
+        return []
+    slot, row = int(slots[torn[0]]), int(rows[torn[0]])
+    where = content.slots.where(slot)
+    value = int(content.value[slot])
+    ops = (int(content.appends.op[row]), first_reader(log.polls, *where, value))
+    return [LogViolation("torn-batch", *where, where[1], ops, (value,), count=len(torn))]
 
 
 def _strays(log: LogInput, content: Content, slots: Ints, retries: bool) -> list[LogViolation]:

@@ -1,0 +1,124 @@
+"""An oracle by exhaustion: is there any order of the operations that the object allows?
+
+It shares nothing with the checkers: no theorem, no trick, only Wing and Gong's definition with a memory of the
+configurations already seen. Good for about ten operations; the differential tests compare every checker with it.
+
+An operation is (inv, ret, must, what). ``ret`` is infinite for an unknown outcome, and then ``must`` is false: it may
+take effect at any time from ``inv`` on, or never. a precedes b iff ret(a) < inv(b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+INFINITE = 1 << 40
+
+
+class Op(NamedTuple):
+    inv: int
+    ret: int
+    must: bool
+    what: tuple[Any, ...]
+
+
+Step = Callable[[Any, tuple[Any, ...]], Iterable[Hashable]]
+"""All states in which the object may be after *what* happened in a state; empty if it cannot happen there."""
+
+
+def linearizable(ops: Sequence[Op], initial: Hashable, step: Step) -> bool:
+    """The definition, literally."""
+    needed = sum(1 << index for index, op in enumerate(ops) if op.must)
+    everything = (1 << len(ops)) - 1
+    seen = set()
+    stack = [(0, initial)]
+    while stack:
+        done, state = stack.pop()
+        if done & needed == needed:
+            return True
+        if (done, state) in seen:
+            continue
+        seen.add((done, state))
+        rest = [index for index in range(len(ops)) if not done >> index & 1]
+        horizon = min(ops[index].ret for index in rest)
+        for index in rest:
+            if ops[index].inv <= horizon:
+                for after in step(state, ops[index].what):
+                    stack.append((done | 1 << index, after))
+    assert everything
+    return False
+
+
+def sequentially_consistent(ops: Sequence[Op], processes: Sequence[int], initial: Hashable, step: Step) -> bool:
+    """Any order that keeps each process's own order; an operation with unknown outcome is its process's last."""
+    lanes: dict[int, list[int]] = {}
+    for index in sorted(range(len(ops)), key=lambda i: ops[i].inv):
+        lanes.setdefault(processes[index], []).append(index)
+    order = list(lanes.values())
+    seen = set()
+    stack = [((0,) * len(order), initial)]
+    while stack:
+        at, state = stack.pop()
+        if all(not any(ops[i].must for i in lane[p:]) for lane, p in zip(order, at, strict=True)):
+            return True
+        if (at, state) in seen:
+            continue
+        seen.add((at, state))
+        for number, lane in enumerate(order):
+            if at[number] < len(lane):
+                op = ops[lane[at[number]]]
+                further = (*at[:number], at[number] + 1, *at[number + 1 :])
+                stack += [(further, after) for after in step(state, op.what)]
+    return False
+
+
+def log_step(gaps: bool = False, fresh: bool = True) -> Step:
+    """Logs by queue: state = ((start, values), …); trimming happens by itself, as late as possible."""
+
+    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+        kind, queue = what[0], what[1]
+        if queue < 0:
+            for number in range(len(state)):
+                yield from step(state, (kind, number, *what[2:]))
+            return
+        if kind == "append" and gaps and what[3] is None:
+            end = len(state[queue][1])
+            for offset in range(end, max(end + 1, 6)):
+                yield from step(state, (kind, queue, what[2], offset))
+            return
+        after = _log_one(state[queue], kind, what[2:], gaps, fresh)
+        if after is not None:
+            yield (*state[:queue], after, *state[queue + 1 :])
+
+    return step
+
+
+def _log_one(log: Any, kind: str, args: tuple[Any, ...], gaps: bool, fresh: bool) -> Any:
+    start, values = log
+    end = len(values)
+    if kind == "append":
+        new, offset = args
+        if offset is not None and gaps and offset > end:
+            values, end = values + (None,) * (offset - end), offset
+        return (start, (*values, *new)) if offset is None or offset == end else None
+    if kind == "poll":
+        asked, got = args
+        if start > got[0][0] or (not gaps and got[0][0] != asked):
+            return None
+        last = got[-1][0]
+        if not gaps and (last >= end or [offset for offset, _ in got] != list(range(got[0][0], last + 1))):
+            return None
+        if gaps and last >= end:
+            return None
+        return log if all(values[offset] == value for offset, value in got) else None
+    if kind == "empty":
+        return log if not fresh or end <= args[0] else None
+    if kind == "end":
+        if gaps and args[0] > end:
+            return (start, values + (None,) * (args[0] - end))
+        return log if end == args[0] or (not fresh and end >= args[0]) else None
+    if kind == "refused":
+        return (max(start, args[0] + 1), values) if args[0] < end else None
+    if kind == "start":
+        return (args[0], values) if start <= args[0] <= end else None
+    raise ValueError(kind)

@@ -1,0 +1,210 @@
+"""Random small histories of logs, honest or damaged, for the brute-force oracle and for the checker.
+
+Honest ones come from logs that really ran: each operation gets an instant, takes effect there, and an interval around
+it; some answers get lost. Damage changes a stamp, an offset, a value, an answer: about half of the histories end up
+illegal. Stamps are small integers, so ties are frequent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from checkers.columns import NEVER
+from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
+from suites.unit.checkers.brute import INFINITE, Op
+
+
+@dataclass
+class Drawn:
+    """One operation: what a client saw. ``outcome`` ok, info or fail (appends only may be info or fail)."""
+
+    kind: str
+    queue: int
+    inv: int
+    ret: int
+    outcome: str
+    values: list[int]
+    offset: int
+    """Answered (append), asked (poll, empty, refused) or answered (end, start)."""
+    offsets: list[int]
+    process: int = 0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which features a draw may use."""
+
+    queues: int = 1
+    trim: bool = False
+    batches: bool = False
+    ends: bool = True
+    pooled: bool = False
+    operations: tuple[int, int] = (3, 9)
+
+
+def draw(rng: Random, shape: Shape) -> list[Drawn]:
+    """Operations of real logs, then damaged with probability 0.6."""
+    count = rng.randint(*shape.operations)
+    logs: list[list[int]] = [[] for _ in range(shape.queues)]
+    starts = [0] * shape.queues
+    drawn: list[Drawn] = []
+    value, width = 0, rng.choice((1, 2, 3, 5))
+    for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
+        queue = rng.randrange(shape.queues)
+        log = logs[queue]
+        if shape.trim and rng.random() < 0.15 and log:
+            starts[queue] = rng.randint(starts[queue], len(log))
+        inv, ret = max(0, instant - rng.randrange(width)), instant + rng.randrange(width)
+        op = Drawn("", queue, inv, ret, "ok", [], -1, [], rng.randrange(3))
+        kind = rng.random()
+        if kind < 0.5:
+            size = rng.choice((1, 1, 2, 3)) if shape.batches else 1
+            op.kind, op.values, op.offset = "append", list(range(value, value + size)), len(log)
+            value += size
+            _outcome(rng, op, log, shape)
+        elif kind < 0.85 or not shape.ends:
+            _poll(rng, op, log, starts[queue])
+        elif kind < 0.95 or not shape.trim:
+            op.kind, op.offset = "end", len(log)
+        else:
+            op.kind, op.offset = "start", starts[queue]
+        drawn.append(op)
+    if rng.random() < 0.6:
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            _damage(rng, drawn, shape)
+    return drawn
+
+
+def _outcome(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:
+    fate = rng.random()
+    if fate < 0.06:
+        op.outcome, op.offset = "fail", -1
+        return
+    if fate < 0.3:
+        op.outcome, op.offset, op.ret = "info", -1, INFINITE
+        if shape.pooled and rng.random() < 0.5:
+            op.queue = -1
+        if rng.random() < 0.4:
+            return
+    log.extend(op.values)
+
+
+def _poll(rng: Random, op: Drawn, log: list[int], start: int) -> None:
+    asked = rng.randint(0, len(log) + 1)
+    op.offset = asked
+    if asked < start:
+        op.kind = "refused"
+    elif asked >= len(log):
+        op.kind = "empty"
+    else:
+        op.kind = "poll"
+        end = rng.randint(asked + 1, len(log))
+        op.offsets, op.values = list(range(asked, end)), log[asked:end]
+
+
+def _damage(rng: Random, drawn: list[Drawn], shape: Shape) -> None:
+    """One change that fits the operation: its interval, its offset, what it read, or how it ended."""
+    op = rng.choice(drawn)
+    way = rng.choice(_WAYS[op.kind])
+    if way == "later":
+        op.inv = op.inv + rng.randint(1, 10)
+        op.ret = max(op.ret, op.inv)
+    elif way == "earlier" and op.ret < INFINITE:
+        op.ret = max(0, op.ret - rng.randint(1, 10))
+        op.inv = min(op.inv, op.ret)
+    elif way == "offset" and op.offset >= 0:
+        op.offset = max(0, op.offset + rng.choice((-2, -1, 1)))
+    elif way == "value":
+        op.values[rng.randrange(len(op.values))] = rng.randrange(8)
+    elif way == "empty":
+        op.kind, op.values, op.offsets = "empty", [], []
+    elif way == "outcome" and op.outcome == "ok":
+        op.outcome = rng.choice(("info", "fail"))
+        op.offset, op.ret = -1, INFINITE if op.outcome == "info" else op.ret
+
+
+_WAYS = {
+    "append": ("later", "earlier", "offset", "outcome"),
+    "poll": ("later", "earlier", "value", "empty"),
+    "empty": ("later", "earlier", "offset"),
+    "end": ("later", "earlier", "offset"),
+    "start": ("later", "earlier", "offset"),
+    "refused": ("later", "earlier", "offset"),
+}
+
+
+def oracle_ops(drawn: list[Drawn]) -> list[Op]:
+    """For the brute force; failed appends are no operations there (they never happened)."""
+    ops = []
+    for op in drawn:
+        what: tuple[Any, ...]
+        if op.kind == "append":
+            if op.outcome == "fail":
+                continue
+            what = ("append", op.queue, tuple(op.values), None if op.outcome == "info" else op.offset)
+        elif op.kind == "poll":
+            what = ("poll", op.queue, op.offset, tuple(zip(op.offsets, op.values, strict=True)))
+        else:
+            what = (op.kind, op.queue, op.offset)
+        ops.append(Op(op.inv, op.ret, op.outcome == "ok", what))
+    return ops
+
+
+def log_input(drawn: list[Drawn], queues: int) -> LogInput:
+    """For the checker; op numbers are indexes into *drawn*."""
+    return LogInput(
+        queues,
+        appends=_appends(drawn),
+        polls=_polls(drawn),
+        empties=_claims(drawn, "empty"),
+        ends=_claims(drawn, "end"),
+        starts=_claims(drawn, "start"),
+        refused=_claims(drawn, "refused"),
+    )
+
+
+def ints(values: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array(values, dtype=np.int64)
+
+
+def _appends(drawn: list[Drawn]) -> Appends:
+    rows = []
+    for number, op in enumerate(drawn):
+        if op.kind == "append":
+            kind = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}[op.outcome]
+            ret = int(NEVER) if kind == UNKNOWN else op.ret
+            batch = number if len(op.values) > 1 else -1
+            for index, value in enumerate(op.values):
+                offset = op.offset + index if kind == ACKED else -1
+                rows.append((op.queue, value, offset, op.inv, ret, kind, number, batch))
+    columns = [ints([row[i] for row in rows]) for i in range(8)]
+    return Appends(*columns) if (columns[7] >= 0).any() else Appends(*columns[:7])
+
+
+def _polls(drawn: list[Drawn]) -> Polls:
+    polls = [(number, op) for number, op in enumerate(drawn) if op.kind == "poll"]
+    return Polls(
+        queue=ints([op.queue for _, op in polls]),
+        count=ints([len(op.values) for _, op in polls]),
+        invoke=ints([op.inv for _, op in polls]),
+        ret=ints([op.ret for _, op in polls]),
+        op=ints([number for number, _ in polls]),
+        asked=ints([op.offset for _, op in polls]),
+        offset=ints([offset for _, op in polls for offset in op.offsets]),
+        value=ints([value for _, op in polls for value in op.values]),
+    )
+
+
+def _claims(drawn: list[Drawn], kind: str) -> Claims:
+    ops = [(number, op) for number, op in enumerate(drawn) if op.kind == kind]
+    return Claims(
+        queue=ints([op.queue for _, op in ops]),
+        at=ints([op.offset for _, op in ops]),
+        invoke=ints([op.inv for _, op in ops]),
+        ret=ints([op.ret for _, op in ops]),
+        op=ints([number for number, _ in ops]),
+    )
