@@ -259,11 +259,11 @@ class SimDisk:
 
     def _rejoin(self, inode: Inode, writes: list[Write]) -> None:
         """A page written out carries everything the page cache has in it, what a failed sync forgot included."""
-        pages = {page for _, _, offset, data in writes if data for page in pages(offset, len(data))}
+        written = {page for _, _, offset, data in writes if data for page in pages(offset, len(data))}
         still: list[tuple[int, bytes]] = []
         for offset, data in inode.limbo:
             for at, piece in by_page(offset, data):
-                if at // PAGE in pages:
+                if at // PAGE in written:
                     inode.platter.write(at, piece)
                 else:
                     still.append((at, piece))
