@@ -87,6 +87,8 @@ def frame_echo(peer: Peer) -> None:
 
 @probe(2, "one way silence")
 def one_way_silence(peer: Peer) -> None:
+    create_topic(peer, "T02")
+    answer(peer, Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, b'{"groupName":"CG02"}')  # 5.x refuses unknown groups
     fields = {"consumerGroup": "CG02", "topic": "T02", "queueId": "0"}
     update = Command(Code.UPDATE_CONSUMER_OFFSET, fields | {"commitOffset": "11"}, flag=ONE_WAY)
     assert peer.ask(update, timeout_ns=2 * SECOND) is None
@@ -107,14 +109,14 @@ def unknown_one_way(peer: Peer) -> None:
 
 @probe(5, "bad serialization type closes")
 def bad_serialization(peer: Peer) -> None:
-    peer.write("probe5", bytes.fromhex("0000000407000000"))
+    peer.write("probe5", bytes.fromhex("0000001407000010") + b'{"code":30      }')  # 5.x looks at 12 bytes first
     raw = peer.read("probe5", 3 * SECOND)
     assert (raw.data, raw.closed) == (b"", True)
 
 
 @probe(6, "oversize frame closes as soon as its length is read")
 def oversize(peer: Peer) -> None:
-    peer.write("probe6", (16_777_213).to_bytes(4, "big"))
+    peer.write("probe6", (16_777_213).to_bytes(4, "big") + bytes(16))
     raw = peer.read("probe6", 3 * SECOND)
     assert (raw.data, raw.closed) == (b"", True)
 
