@@ -100,7 +100,9 @@ class PlainCluster:
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
-    def ask_all(self, requests: list[Command], address: str, client: str = "client-1") -> list[Answer]:
+    def ask_all(
+        self, requests: list[Command], address: str, client: str = "client-1", timeout_ns: int = CALL_TIMEOUT_NS
+    ) -> list[Answer]:
         """Pipelined on one connection; answers in the order of the requests."""
         answers: dict[int, Answer] = {}
 
@@ -110,18 +112,18 @@ class PlainCluster:
                     env,
                     address,
                     request,
-                    CALL_TIMEOUT_NS,
+                    timeout_ns,
                     lambda _, answer, number=number: answers.__setitem__(number, answer),
                     close_on_timeout=True,
                 )
 
         self.backend.step(client, send)
-        deadline = self.backend.now() + CALL_TIMEOUT_NS + SECOND
+        deadline = self.backend.now() + timeout_ns + SECOND
         assert self.backend.run_until(lambda: len(answers) == len(requests), deadline)
         return [answers[number] for number in range(len(requests))]
 
-    def ask(self, code: int, address: str, fields: Mapping[str, str], client: str = "client-1") -> Answer:
-        return self.ask_all([Command(code, fields)], address, client)[0]
+    def ask(self, code: int, address: str, fields: Mapping[str, str]) -> Answer:
+        return self.ask_all([Command(code, fields)], address)[0]
 
     def until(self, holds: Callable[[], bool], timeout_ns: int = START_TIMEOUT_NS) -> None:
         """Ask again and again until it holds; between two askings the world runs on for 100 ms."""
@@ -160,10 +162,31 @@ class PlainCluster:
             }
         return acknowledged
 
-    def pull(self, queue: int, offset: int) -> Answer:
+    def pull(self, queue: int, offset: int, client: str = "client-1", timeout_ns: int = CALL_TIMEOUT_NS) -> Answer:
         fields = _queue(queue) | {"consumerGroup": "smoke", "queueOffset": str(offset), "maxMsgNums": "32"}
         fields |= {"sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*"}
-        return self.ask(RequestCode.PULL_MESSAGE, self.broker, fields | {"subVersion": "0", "expressionType": "TAG"})
+        request = Command(RequestCode.PULL_MESSAGE, fields | {"subVersion": "0", "expressionType": "TAG"})
+        return self.ask_all([request], self.broker, client, timeout_ns)[0]
+
+    def keep_sending(self, numbers: range, in_flight: int = 50) -> dict[int, int]:
+        """Begin to send and return at once: what is acknowledged appears in the result while the world runs."""
+        acknowledged: dict[int, int] = {}
+        left = iter(numbers)
+
+        def send_next(env: Environment) -> None:
+            if (number := next(left, None)) is None:
+                return
+
+            def answered(env: Environment, answer: Answer) -> None:
+                if isinstance(answer, Command) and answer.code == 0:
+                    acknowledged[number] = parse_message_id(answer.fields["msgId"])[1]
+                    send_next(env)
+
+            self.askers["client-1"].remoting.call(env, self.broker, send_request(number), CALL_TIMEOUT_NS, answered)
+
+        for _ in range(in_flight):
+            self.backend.step("client-1", send_next)
+        return acknowledged
 
     def read_all(self) -> dict[int, int]:
         """Every readable message: its number and its physical offset."""
@@ -206,7 +229,9 @@ def plain_cluster(
     backend = ProcessBackend("plain", folder / "run", target, journal, isolation=isolation)
     try:
         cluster = PlainCluster(backend, flush, properties or {})
-        cluster.start("namesrv-1", "broker-a-0")
+        cluster.start("namesrv-1")
+        cluster.until(lambda: code_of(cluster.ask(RequestCode.GET_BROKER_CLUSTER_INFO, cluster.namesrv, {})) == 0)
+        cluster.start("broker-a-0")
         cluster.wait_ready()
         yield cluster
     finally:

@@ -1,0 +1,125 @@
+"""Apache RocketMQ itself, and the reference beside it, on real processes: what a kill, a cut and a power cut do.
+
+Question: are the three statements that the project opens with true of the real broker on this machine, by hand, without
+any checker? (Figures of an earlier run by hand: RocketMQ 4.9.7 and 5.3.3 on ext4, docs/findings.md.)
+
+    kill                          loses nothing: the page cache survives
+    power cut and ASYNC_FLUSH     loses a suffix of the commit log, never a middle
+    power cut and SYNC_FLUSH      loses nothing
+    either power cut              takes the young topic with it: pulls answer 17 until somebody creates it again
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from faults.levers import Cut
+from harness.backends.backend import Target
+from harness.errors import BackendUnavailable
+from harness.targets.reference import ReferenceTarget
+from harness.targets.rocketmq import RocketmqTarget
+from reference_impl.environment import MS, SECOND
+from suites.conformance.plain_cluster import PlainCluster, code_of, plain_cluster
+
+TOPIC_NOT_EXIST = 17
+FLUSH_PERIOD_NS = 1_200 * MS
+"""More than two of ASYNC_FLUSH's periods of 500 ms: what was sent before is on the disk."""
+
+TARGETS = [
+    pytest.param(ReferenceTarget(), id="reference"),
+    pytest.param(RocketmqTarget("4.9.7"), id="4.9.7", marks=[pytest.mark.requires("java"), pytest.mark.slow]),
+    pytest.param(RocketmqTarget("5.3.3"), id="5.3.3", marks=[pytest.mark.requires("java"), pytest.mark.slow]),
+]
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> Target:
+    found: Target = request.param
+    try:
+        found.prepare()
+    except BackendUnavailable as missing:
+        if os.environ.get("MQCHAOS_REQUIRE_ALL") == "1":
+            raise
+        pytest.skip(str(missing))
+    return found
+
+
+@pytest.fixture
+def async_cluster(target: Target, tmp_path: Path) -> Iterator[PlainCluster]:
+    with plain_cluster(target, tmp_path, flush="ASYNC") as cluster:
+        cluster.create_topic()
+        yield cluster
+
+
+@pytest.fixture
+def sync_cluster(target: Target, tmp_path: Path) -> Iterator[PlainCluster]:
+    with plain_cluster(target, tmp_path, flush="SYNC") as cluster:
+        cluster.create_topic()
+        yield cluster
+
+
+@pytest.mark.requires("netns")
+def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(async_cluster: PlainCluster) -> None:
+    cluster, levers = async_cluster, async_cluster.levers
+    sent = cluster.send(range(300))
+    assert len(sent) == 300
+
+    cluster.perform(levers.pause, "broker-a-0")
+    assert levers.state("broker-a-0") == "paused"
+    assert code_of(cluster.pull(0, 0, timeout_ns=500 * MS)) == "timeout"
+    cluster.perform(levers.resume, "broker-a-0")
+    assert code_of(cluster.pull(0, 0)) == 0
+
+    cluster.perform(levers.cut, Cut("cut", ("client-1",), ("broker-a-0",), "broker"))
+    assert not cluster.perform(levers.reaches, "client-1", "broker-a-0", "broker")
+    assert code_of(cluster.pull(0, 0, timeout_ns=500 * MS)) in ("timeout", "connect")
+    assert code_of(cluster.pull(0, 0, client="client-2")) == 0
+    cluster.perform(levers.uncut, "cut")
+    assert cluster.perform(levers.reaches, "client-1", "broker-a-0", "broker")
+
+    cluster.perform(levers.kill, "broker-a-0")
+    cluster.start("broker-a-0")
+    cluster.wait_ready()
+    cluster.until(lambda: cluster.read_all() == sent)
+
+    cluster.perform(levers.stop, "broker-a-0", 30 * SECOND)
+    assert [event for event in cluster.events if event[1] == "crashed"] == []
+
+
+@pytest.mark.requires("netns")
+def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluster: PlainCluster) -> None:
+    cluster = async_cluster
+    early = cluster.send(range(500))
+    cluster.backend.run_until(lambda: False, cluster.backend.now() + FLUSH_PERIOD_NS)
+    late = cluster.keep_sending(range(500, 9_000))
+    cluster.backend.run_until(lambda: len(late) >= 500, cluster.backend.now() + 20 * SECOND)
+    survived = after_power_cut(cluster)
+    lost = {number: position for number, position in {**early, **late}.items() if number not in survived}
+    # A flush leaves up to three pages behind (flushCommitLogLeastPages = 4), some sixty messages of these.
+    assert set(range(400)) <= survived.keys(), "what was sent two flush periods before is on the disk"
+    assert lost, "what was sent just before is not"
+    assert min(lost.values()) > max(survived.values()), "nothing is lost before something that survived"
+
+
+@pytest.mark.requires("netns")
+def test_a_power_cut_under_sync_flush_takes_the_topic_and_nothing_else(sync_cluster: PlainCluster) -> None:
+    sent = sync_cluster.send(range(700))
+    assert len(sent) == 700
+    assert after_power_cut(sync_cluster) == sent
+
+
+def after_power_cut(cluster: PlainCluster) -> dict[int, int]:
+    """Cut the broker's power, start it, find the topic gone, create it again, read what there is."""
+    cluster.perform(cluster.levers.cut_power, "broker-a-0")
+    assert cluster.levers.power_cut_lost("broker-a-0") > 0
+    cluster.start("broker-a-0")
+    cluster.wait_ready()
+    assert code_of(cluster.pull(0, 0)) == TOPIC_NOT_EXIST
+    cluster.create_topic()
+    cluster.send(range(10_000, 10_004))
+    cluster.until(lambda: all(number in cluster.read_all() for number in range(10_000, 10_004)))
+    return {number: position for number, position in cluster.read_all().items() if number < 10_000}
