@@ -66,6 +66,10 @@ class AttemptRecorder(Observer):
         self._routes: Mapping[str, Mapping[int, Address]] | None = None
         self.opening: _Open | None = None
 
+    def began(self, send: int, opened: _Open) -> None:
+        """The send has its number. Its first attempt may come later: the client asks for a route first."""
+        self._sends.setdefault(send, opened)
+
     def on_try(self, env: Environment, send: int, number: int, queue: MessageQueue, address: Address) -> None:
         opened = self._sends.get(send)
         if opened is None:
@@ -157,8 +161,9 @@ class Application(Part):
         self._counts["sent"] += 1
         self.in_flight += 1
         self._record.opening = opened
-        self._producer.send(env, Message(self._stage.topic, body), self._ended(opened))
+        send = self._producer.send(env, Message(self._stage.topic, body), self._ended(opened))
         self._record.opening = None
+        self._record.began(send, opened)
 
     def _ended(self, opened: _Open) -> Callable[[Environment, SendResult], None]:
         def ended(env: Environment, result: SendResult) -> None:
