@@ -70,8 +70,8 @@ COLUMNS: Final[Mapping[str, Mapping[str, Any]]] = {
 DEFAULT_ROWS: Final = ("single-master/async", "single-master/sync", "multi-master/async")
 DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition")
 
-LOAD: Final = Workload(producers=4, consumers=2, queues=4, rate_per_s=60, duration_ns=12 * SECOND)
-STRIKES: Final = "4s..7s"
+LOAD: Final = Workload(producers=4, consumers=2, queues=4, rate_per_s=40, duration_ns=10 * SECOND)
+STRIKES: Final = "3s..6s"
 
 
 @dataclass(frozen=True)

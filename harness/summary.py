@@ -15,12 +15,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from checkers.verdict import Outcome, Verdict
+from harness.errors import EXIT_FAIL, EXIT_PASS, EXIT_UNKNOWN
 from harness.seeds import text as seed_text
 
 LINES_MAX: Final = 25
 ALLOWED_MAX: Final = 3
 FRAME_LINES: Final = 6
 """Head, counts, passed checks, seed, report, replay."""
+
+EXIT_CODES: Final = {Outcome.PASS: EXIT_PASS, Outcome.FAIL: EXIT_FAIL, Outcome.UNKNOWN: EXIT_UNKNOWN}
+"""Not the order of the lattice: 1 is what every build takes for a failure."""
 
 Style = Callable[[str], str]
 

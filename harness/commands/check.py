@@ -54,7 +54,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Judge and show."""
     from harness import runfolder
     from harness.report import write_report
-    from harness.summary import lines_of, to_json
+    from harness.summary import EXIT_CODES, lines_of, to_json
 
     folder = runfolder.find(arguments.run)
     run = runfolder.read_run(folder)
@@ -74,7 +74,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.result(line)
     if before is not None and before is not judged.outcome:
         terminal.result(f"it was {before.name} when it was judged last")
-    return int(judged.outcome)
+    return EXIT_CODES[judged.outcome]
 
 
 def _check_hash(folder: Path, run: dict[str, Any]) -> None:

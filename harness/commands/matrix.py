@@ -66,6 +66,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from harness.errors import EXIT_INTERRUPTED
     from harness.matrix import cells_of
     from harness.seeds import text
+    from harness.summary import EXIT_CODES
 
     plan = _plan(arguments)
     terminal.say(
@@ -77,7 +78,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.document(_document(plan, cells))
     _show(plan, cells, terminal)
     terminal.result(f"seeds {text(plan.seeds[0])}..{text(plan.seeds[-1])}, {len(reports)} runs")
-    return int(max(cell.outcome for cell in cells)) if is_whole else EXIT_INTERRUPTED
+    return EXIT_CODES[max(cell.outcome for cell in cells)] if is_whole else EXIT_INTERRUPTED
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:

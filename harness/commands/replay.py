@@ -47,6 +47,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run again, compare, show."""
     from harness import runfolder
     from harness.scenario_file import load
+    from harness.summary import EXIT_CODES
 
     folder = runfolder.find(arguments.run)
     run = runfolder.read_run(folder)
@@ -64,7 +65,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         _insist(run, same, terminal)
     else:
         terminal.result(f"it was {run.get('verdict', 'not judged')}; real processes need not repeat themselves")
-    return int(result.outcome)
+    return EXIT_CODES[result.outcome]
 
 
 def _run(call: Call, seed: int, terminal: Terminal) -> RunResult:

@@ -66,6 +66,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from harness.scenario import find
     from harness.scenario_file import load
     from harness.seeds import chosen
+    from harness.summary import EXIT_CODES
 
     scenario = load(find(arguments.scenario))
     check_defects(arguments.defect)
@@ -76,7 +77,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     _write_results(results, arguments, terminal)
     if results and results[-1].interrupted and len(results) < len(seeds):
         terminal.say(f"interrupted after {len(results)} of {len(seeds)} runs")
-    return int(max(result.outcome for result in results))
+    return EXIT_CODES[max(result.outcome for result in results)]
 
 
 def check_defects(names: Sequence[str]) -> None:
