@@ -81,7 +81,7 @@ class SimLevers:
     def die_in_step(self, node: str, changes: int, *, power_cut: bool = False) -> None:
         """The process dies inside the *changes*-th write, create, rename … from now, which then has not happened."""
         home = self._server(node, "kill")
-        home.on_fuse = (lambda: self._world.lose_power(home)) if power_cut else home.kill
+        home.fate = (lambda: self._world.lose_power(home)) if power_cut else home.kill
         self._faults(node).fuse = _positive(changes)
 
     # -- network -----------------------------------------------------------------------------------------------------

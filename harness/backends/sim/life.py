@@ -47,9 +47,8 @@ class Home(Protocol):
     def on_exit(self, code: int) -> None:
         """The life has ended by its own wish."""
 
-    @property
-    def on_fuse(self) -> Callable[[], None]:
-        """The process has died inside a call to the disk."""
+    def on_death(self) -> None:
+        """The process has died inside a call to the disk: end the life, as arranged."""
 
 
 class Life:
@@ -236,7 +235,7 @@ class Life:
         except Exception as error:  # noqa: BLE001 - whatever a role raises is evidence about the role
             self._crash(error)
         except ProcessDied:
-            self._home.on_fuse()
+            self._home.on_death()
         if self._outbox or self._exit_code is not None:
             self._end_step()
 
@@ -324,7 +323,7 @@ class Life:
         except Exception as error:  # noqa: BLE001 - whatever a role raises is evidence about the role
             self._crash(error)
         except ProcessDied:
-            self._home.on_fuse()
+            self._home.on_death()
         if self._outbox or self._exit_code is not None:
             self._end_step()
 

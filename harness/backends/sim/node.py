@@ -39,8 +39,8 @@ class Node:
         self.notes: list[tuple[int, str, dict[str, Any]]] = []
         """(true ns, event, fields) of everything told, crashes included."""
         self.tell = tell
-        self.on_fuse: Callable[[], None] = self.kill
-        """What happens when the process dies inside a change of its disk, as a lever had arranged."""
+        self.fate: Callable[[], None] = self.kill
+        """What befalls the process that dies inside a change of its disk, as a lever had arranged."""
 
     def on_note(self, event: str, fields: dict[str, Any]) -> None:
         self.tell(self, event, fields)
@@ -50,6 +50,10 @@ class Node:
 
     def on_exit(self, code: int) -> None:
         self.tell(self, "exited", {"code": code})
+
+    def on_death(self) -> None:
+        self.fate()
+        self.tell(self, "died_in_step", {})
 
     def kill(self) -> None:
         """The process ends, now."""
