@@ -18,7 +18,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from reference_impl.store.commit_log import BLANK_SIZE, Appending, CommitLog, Piece
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.delay import SCHEDULE_TOPIC, DelayLevels, delay_level
 from reference_impl.store.properties import (
@@ -29,17 +28,24 @@ from reference_impl.store.properties import (
 )
 from reference_impl.store.request import PutRequest, PutStatus
 from reference_impl.wire.frame import RemoteWireError
+from reference_impl.wire.host import encode_host
 from reference_impl.wire.message import (
+    BORN_HOST_IPV6,
     PROPERTIES_BYTES_MAX,
     PROPERTY_DELAY,
     PROPERTY_WAIT,
+    STORE_HOST_IPV6,
     TOPIC_BYTES_MAX,
     TRANSACTION_COMMIT,
     TRANSACTION_MASK,
     TRANSACTION_NONE,
     decode_batch,
     parse_properties,
+    record_size,
 )
+
+BLANK_SIZE: Final = 8
+"""Every file keeps this much for the blank that ends it."""
 
 _RECORD_MARGIN: Final = 64 * 1024
 """RocketMQ's encoder reserves this much for everything but the body."""
@@ -47,10 +53,24 @@ _RECORD_MARGIN: Final = 64 * 1024
 _DELAYABLE: Final = (TRANSACTION_NONE, TRANSACTION_COMMIT)
 
 
-class Accepted(NamedTuple):
-    """Ready to be appended; ``waits``: the answer waits for flush and replicas."""
+class Piece(NamedTuple):
+    """One record's own part: body, stored property text as bytes, the same as a map, application flag."""
 
-    appending: Appending
+    body: bytes
+    properties: bytes
+    property_map: dict[str, str]
+    flag: int
+
+
+class Accepted(NamedTuple):
+    """Ready to be appended. Topic and queue are those of the log, which differ from the request's for a delayed
+    message; ``sys_flag`` has the host bits; ``size`` is that of all records; ``waits``: for flush and replicas."""
+
+    request: PutRequest
+    topic: str
+    queue_id: int
+    sys_flag: int
+    born_host: bytes
     pieces: list[Piece]
     size: int
     waits: bool
@@ -63,113 +83,97 @@ class Refused(NamedTuple):
     remark: str
 
 
-def accept(request: PutRequest, config: StoreConfig, levels: DelayLevels, log: CommitLog) -> Accepted | Refused:
-    """The table above."""
-    topic = _topic_bytes(request.topic)
-    if len(topic) > TOPIC_BYTES_MAX:
-        return Refused(PutStatus.MESSAGE_ILLEGAL, f"topic of {len(topic)} bytes, at most {TOPIC_BYTES_MAX}")
-    if len(request.body) > config.max_message_size:
-        return Refused(
-            PutStatus.MESSAGE_ILLEGAL, f"body of {len(request.body)} bytes, at most {config.max_message_size}"
-        )
-    made = _batch(request, topic, config) if request.is_batch else _single(request, topic, config, levels)
-    if isinstance(made, Refused):
-        return made
-    appending, pieces, waits = made
-    size = log.size_of(appending, pieces)
-    if size > config.max_message_size + _RECORD_MARGIN:
-        status = PutStatus.UNKNOWN_ERROR if request.is_batch else PutStatus.MESSAGE_ILLEGAL
-        return Refused(status, "message size exceeded")
-    if size + BLANK_SIZE > log.files.file_size:
-        return Refused(PutStatus.MESSAGE_ILLEGAL, f"{size} bytes do not fit into a file of {log.files.file_size}")
-    return Accepted(appending, pieces, size, waits)
+class Acceptance:
+    """The rules of one store, for files of ``file_size`` bytes."""
+
+    def __init__(self, config: StoreConfig, levels: DelayLevels) -> None:
+        self._cluster, self._levels = config.broker_cluster_name, levels
+        self._body_max = config.max_message_size
+        self._record_max = config.max_message_size + _RECORD_MARGIN
+        self._file_size = config.mapped_file_size_commit_log
+        self._store_host_size = len(encode_host(config.store_host))
+        self._store_bit = STORE_HOST_IPV6 if self._store_host_size == 20 else 0
+
+    def accept(self, request: PutRequest) -> Accepted | Refused:
+        """The table above."""
+        if len(topic_bytes(request.topic)) > TOPIC_BYTES_MAX:
+            return Refused(PutStatus.MESSAGE_ILLEGAL, f"topic longer than {TOPIC_BYTES_MAX} bytes")
+        if len(request.body) > self._body_max:
+            return Refused(PutStatus.MESSAGE_ILLEGAL, f"body of {len(request.body)} bytes, at most {self._body_max}")
+        return self._batch(request) if request.is_batch else self._single(request)
+
+    def _single(self, request: PutRequest) -> Accepted | Refused:
+        if request.is_internal:
+            text, properties, level = request.properties, parse_properties(request.properties), request.delay_level
+        else:
+            text, properties = single_message_properties(request.properties, self._cluster)
+            level = 0
+            if PROPERTY_DELAY in properties:
+                try:
+                    level = delay_level(properties[PROPERTY_DELAY])
+                except ValueError:
+                    return Refused(PutStatus.UNKNOWN_ERROR, f"DELAY {properties[PROPERTY_DELAY]!r} is no number")
+        topic, queue_id = request.topic, request.queue_id
+        if level > 0 and request.sys_flag & TRANSACTION_MASK in _DELAYABLE:
+            level = self._levels.clamp(level)
+            text = delayed_properties(properties, topic, queue_id, level)
+            topic, queue_id = SCHEDULE_TOPIC, level - 1
+        piece = Piece(request.body, text.encode(), properties, request.flag)
+        return self._checked(request, topic, queue_id, [piece], properties)
+
+    def _batch(self, request: PutRequest) -> Accepted | Refused:
+        properties = parse_properties(request.properties)
+        if request.sys_flag & TRANSACTION_MASK != TRANSACTION_NONE or _has_delay(properties):
+            return Refused(PutStatus.MESSAGE_ILLEGAL, "a batch can be neither delayed nor transactional")
+        suffix = batch_suffix(request.properties, self._cluster)
+        pieces = []
+        try:
+            for entry in decode_batch(request.body):
+                text = batch_record_properties(entry.properties, suffix)
+                pieces.append(Piece(entry.body, text.encode(), parse_properties(text), entry.flag))
+        except RemoteWireError as error:
+            return Refused(PutStatus.UNKNOWN_ERROR, str(error))
+        if not pieces:
+            return Refused(PutStatus.UNKNOWN_ERROR, "an empty batch")
+        return self._checked(request, request.topic, request.queue_id, pieces, properties)
+
+    def _checked(
+        self, request: PutRequest, topic: str, queue_id: int, pieces: list[Piece], properties: dict[str, str]
+    ) -> Accepted | Refused:
+        born_host = encode_host(request.born_host)
+        fixed = record_size(0, len(topic_bytes(topic)), 0, len(born_host) + self._store_host_size)
+        size = 0
+        for piece in pieces:
+            if len(piece.properties) > PROPERTIES_BYTES_MAX:
+                return Refused(
+                    PutStatus.PROPERTIES_SIZE_EXCEEDED,
+                    f"properties of {len(piece.properties)} bytes, at most {PROPERTIES_BYTES_MAX}",
+                )
+            size += fixed + len(piece.body) + len(piece.properties)
+        if size > self._record_max:
+            status = PutStatus.UNKNOWN_ERROR if request.is_batch else PutStatus.MESSAGE_ILLEGAL
+            return Refused(status, "message size exceeded")
+        if size + BLANK_SIZE > self._file_size:
+            return Refused(PutStatus.MESSAGE_ILLEGAL, f"{size} bytes do not fit into a file of {self._file_size}")
+        sys_flag = request.sys_flag | self._store_bit | (BORN_HOST_IPV6 if len(born_host) == 20 else 0)
+        return Accepted(request, topic, queue_id, sys_flag, born_host, pieces, size, _waits(request, properties))
 
 
 @lru_cache(maxsize=4096)
-def _topic_bytes(topic: str) -> bytes:
+def topic_bytes(topic: str) -> bytes:
+    """The topic as it is stored."""
     return topic.encode()
-
-
-_Made = tuple[Appending, list[Piece], bool]
-
-
-def _single(request: PutRequest, topic: bytes, config: StoreConfig, levels: DelayLevels) -> _Made | Refused:
-    if request.is_internal:
-        text, properties, level = request.properties, parse_properties(request.properties), request.delay_level
-    else:
-        text, properties = single_message_properties(request.properties, config.broker_cluster_name)
-        level = 0
-        if PROPERTY_DELAY in properties:
-            try:
-                level = delay_level(properties[PROPERTY_DELAY])
-            except ValueError:
-                return Refused(PutStatus.UNKNOWN_ERROR, f"DELAY {properties[PROPERTY_DELAY]!r} is no number")
-    name, queue_id = request.topic, request.queue_id
-    if level > 0 and request.sys_flag & TRANSACTION_MASK in _DELAYABLE:
-        level = levels.clamp(level)
-        text = delayed_properties(properties, name, queue_id, level)
-        name, queue_id, topic = SCHEDULE_TOPIC, level - 1, _topic_bytes(SCHEDULE_TOPIC)
-    stored = text.encode()
-    if len(stored) > PROPERTIES_BYTES_MAX:
-        return _too_many(stored)
-    return (
-        _appending(request, name, topic, queue_id),
-        [Piece(request.body, stored, properties, request.flag)],
-        _waits(request, properties),
-    )
 
 
 def _waits(request: PutRequest, properties: dict[str, str]) -> bool:
     """WAIT absent means true, and anything but "true" means false (Java: Boolean.parseBoolean)."""
-    if request.is_internal:
+    if request.is_internal or PROPERTY_WAIT not in properties:
         return request.wait
-    return request.wait and (PROPERTY_WAIT not in properties or properties[PROPERTY_WAIT].lower() == "true")
+    return request.wait and properties[PROPERTY_WAIT].lower() == "true"
 
 
-def _batch(request: PutRequest, topic: bytes, config: StoreConfig) -> _Made | Refused:
-    if request.sys_flag & TRANSACTION_MASK != TRANSACTION_NONE:
-        return Refused(PutStatus.MESSAGE_ILLEGAL, "a batch cannot be transactional")
-    properties = parse_properties(request.properties)
-    if _has_delay(properties.get(PROPERTY_DELAY)):
-        return Refused(PutStatus.MESSAGE_ILLEGAL, "a batch cannot be delayed")
-    suffix = batch_suffix(request.properties, config.broker_cluster_name)
+def _has_delay(properties: dict[str, str]) -> bool:
     try:
-        entries = decode_batch(request.body)
-    except RemoteWireError as error:
-        return Refused(PutStatus.UNKNOWN_ERROR, str(error))
-    if not entries:
-        return Refused(PutStatus.UNKNOWN_ERROR, "an empty batch")
-    pieces = []
-    for entry in entries:
-        text = batch_record_properties(entry.properties, suffix)
-        stored = text.encode()
-        if len(stored) > PROPERTIES_BYTES_MAX:
-            return _too_many(stored)
-        pieces.append(Piece(entry.body, stored, parse_properties(text), entry.flag))
-    return _appending(request, request.topic, topic, request.queue_id), pieces, _waits(request, properties)
-
-
-def _has_delay(text: str | None) -> bool:
-    try:
-        return delay_level(text) > 0
+        return delay_level(properties.get(PROPERTY_DELAY)) > 0
     except ValueError:
         return True
-
-
-def _too_many(stored: bytes) -> Refused:
-    return Refused(
-        PutStatus.PROPERTIES_SIZE_EXCEEDED, f"properties of {len(stored)} bytes, at most {PROPERTIES_BYTES_MAX}"
-    )
-
-
-def _appending(request: PutRequest, topic: str, topic_bytes: bytes, queue_id: int) -> Appending:
-    return Appending(
-        topic,
-        topic_bytes,
-        queue_id,
-        request.sys_flag,
-        request.born_timestamp,
-        request.born_host,
-        request.reconsume_times,
-        request.prepared_transaction_offset,
-    )

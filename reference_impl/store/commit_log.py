@@ -17,52 +17,27 @@ Limits. A message that no file can hold is refused; RocketMQ would loop over emp
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from reference_impl.environment import Environment
+from reference_impl.store.accepting import BLANK_SIZE, Accepted, Piece, topic_bytes
 from reference_impl.store.delay import DelayLevels
 from reference_impl.store.mapped_files import MappedFile, MappedFiles
 from reference_impl.store.request import Dispatched
 from reference_impl.store.scan import dispatched
 from reference_impl.wire.host import encode_host
 from reference_impl.wire.message import (
-    BORN_HOST_IPV6,
     MAGIC_BLANK,
-    STORE_HOST_IPV6,
     TRANSACTION_MASK,
     TRANSACTION_PREPARED,
     TRANSACTION_ROLLBACK,
     encode_record_parts,
-    record_size,
 )
 
 _BLANK: Final = Struct(">ii")
-BLANK_SIZE: Final = 8
 
 OFFSETLESS: Final = (TRANSACTION_PREPARED, TRANSACTION_ROLLBACK)
 """Transaction types that are in no consume queue."""
-
-
-class Piece(NamedTuple):
-    """One record's own part: body, stored property text as bytes, the same as a map, application flag."""
-
-    body: bytes
-    properties: bytes
-    property_map: dict[str, str]
-    flag: int
-
-
-class Appending(NamedTuple):
-    """What all records of a put share."""
-
-    topic: str
-    topic_bytes: bytes
-    queue_id: int
-    sys_flag: int
-    born_timestamp: int
-    born_host: str
-    reconsume_times: int
-    prepared_transaction_offset: int
 
 
 class FileUnavailable(Exception):
@@ -75,63 +50,23 @@ class CommitLog:
     def __init__(self, files: MappedFiles, store_host: str, levels: DelayLevels) -> None:
         self.files, self._levels = files, levels
         self._store_host = encode_host(store_host)
-        self._host_bits = STORE_HOST_IPV6 if len(self._store_host) == 20 else 0
         self.next_offsets: dict[tuple[str, int], int] = {}
 
-    @property
-    def end(self) -> int:
-        return self.files.end
-
-    def size_of(self, appending: Appending, pieces: list[Piece]) -> int:
-        """Bytes of all records of a put."""
-        hosts = len(encode_host(appending.born_host)) + len(self._store_host)
-        topic = len(appending.topic_bytes)
-        return sum([record_size(len(piece.body), topic, len(piece.properties), hosts) for piece in pieces])
-
-    def append(self, env: Environment, appending: Appending, pieces: list[Piece], size: int) -> list[Dispatched]:
-        """Write the records, *size* bytes together. :class:`FileUnavailable`, or ``OSError`` of the write: none is in
-        the log then, and no number is used up."""
-        file = self._room(env, size)
-        born_host = encode_host(appending.born_host)
-        sys_flag = appending.sys_flag | self._host_bits | (BORN_HOST_IPV6 if len(born_host) == 20 else 0)
-        key = (appending.topic, appending.queue_id)
-        has_offset = sys_flag & TRANSACTION_MASK not in OFFSETLESS
-        queue_offset = self.next_offsets.get(key, 0) if has_offset else 0
+    def append(self, env: Environment, accepted: Accepted) -> list[Dispatched]:
+        """Write the records of a put. :class:`FileUnavailable`, or ``OSError`` of the write: none is in the log then,
+        and no number is used up."""
+        file = self._room(env, accepted.size)
         store_timestamp = env.wall()
+        key = (accepted.topic, accepted.queue_id)
+        has_offset = accepted.sys_flag & TRANSACTION_MASK not in OFFSETLESS
+        queue_offset = self.next_offsets.get(key, 0) if has_offset else 0
         place = file.start + file.wrote
         data: list[bytes] = []
         records: list[Dispatched] = []
-        for piece in pieces:
-            record = encode_record_parts(
-                topic=appending.topic_bytes,
-                queue_id=appending.queue_id,
-                flag=piece.flag,
-                queue_offset=queue_offset,
-                physical_offset=place,
-                sys_flag=sys_flag,
-                born_timestamp=appending.born_timestamp,
-                born_host=born_host,
-                store_timestamp=store_timestamp,
-                store_host=self._store_host,
-                reconsume_times=appending.reconsume_times,
-                prepared_transaction_offset=appending.prepared_transaction_offset,
-                body=piece.body,
-                properties=piece.properties,
-            )
-            known = dispatched(
-                appending.topic,
-                appending.queue_id,
-                place,
-                len(record),
-                store_timestamp,
-                queue_offset,
-                sys_flag,
-                piece.property_map,
-                self._levels,
-            )
-            assert known is not None, "a delay level that is no number must be refused before"
+        for piece in accepted.pieces:
+            record = self._encoded(accepted, piece, queue_offset, place, store_timestamp)
+            records.append(self._known(accepted, piece, queue_offset, place, store_timestamp, len(record)))
             data.append(record)
-            records.append(known)
             place += len(record)
             queue_offset += has_offset
         self.files.append(env, file, data[0] if len(data) == 1 else b"".join(data))
@@ -139,6 +74,42 @@ class CommitLog:
         if has_offset:
             self.next_offsets[key] = queue_offset
         return records
+
+    def _encoded(self, accepted: Accepted, piece: Piece, queue_offset: int, place: int, store_timestamp: int) -> bytes:
+        request = accepted.request
+        return encode_record_parts(
+            topic=topic_bytes(accepted.topic),
+            queue_id=accepted.queue_id,
+            flag=piece.flag,
+            queue_offset=queue_offset,
+            physical_offset=place,
+            sys_flag=accepted.sys_flag,
+            born_timestamp=request.born_timestamp,
+            born_host=accepted.born_host,
+            store_timestamp=store_timestamp,
+            store_host=self._store_host,
+            reconsume_times=request.reconsume_times,
+            prepared_transaction_offset=request.prepared_transaction_offset,
+            body=piece.body,
+            properties=piece.properties,
+        )
+
+    def _known(
+        self, accepted: Accepted, piece: Piece, queue_offset: int, place: int, store_timestamp: int, size: int
+    ) -> Dispatched:
+        known = dispatched(
+            accepted.topic,
+            accepted.queue_id,
+            place,
+            size,
+            store_timestamp,
+            queue_offset,
+            accepted.sys_flag,
+            piece.property_map,
+            self._levels,
+        )
+        assert known is not None, "a delay level that is no number is refused before"
+        return known
 
     def _room(self, env: Environment, size: int) -> MappedFile:
         """A file with *size* + 8 bytes left, rolling to the next one if need be."""
@@ -162,7 +133,7 @@ class CommitLog:
         Into an empty log any offset is accepted: its file begins at *offset* rounded down, and the bytes go to the
         *start* of that file. Data that does not fit into the file is refused.
         """
-        if self.files.files and offset != self.end:
+        if self.files.files and offset != self.files.end:
             return False
         try:
             file = self.files.file_to_append(env, offset)

@@ -89,10 +89,14 @@ class Dispatcher:
 
     def stop(self, env: Environment) -> None:
         """A last run; nothing is dispatched afterwards."""
-        env.cancel_timer(TIMER)
         self._is_armed = True
         self.run(env)
         env.cancel_timer(TIMER)
+        if self._index is not None:
+            try:
+                self._index.write_out(env)
+            except OSError as error:
+                self._index_failed(env, error, is_last=True)
 
     @property
     def is_behind(self) -> bool:
@@ -182,11 +186,6 @@ class Dispatcher:
         for queue in self._touched:
             queue.write_out(env)
         self._touched = []
-        if self._index is not None:
-            try:
-                self._index.write_out(env)
-            except OSError as error:
-                self._index_failed(env, error)
 
     def finish_recovery(self, env: Environment) -> None:
         """Recovery has collected with ``take``: make it visible without telling anybody."""
@@ -208,8 +207,8 @@ class Dispatcher:
             env.note("read_only", why="consume queue cannot be written", error=str(error))
             self._on_flags()
 
-    def _index_failed(self, env: Environment, error: OSError) -> None:
+    def _index_failed(self, env: Environment, error: OSError, *, is_last: bool = False) -> None:
         self._index_failures += 1
-        if self._index_failures >= _INDEX_TRIES and self._flags.set(INDEX_FILE_ERROR):
+        if (is_last or self._index_failures >= _INDEX_TRIES) and self._flags.set(INDEX_FILE_ERROR):
             env.note("read_only", why="index cannot be written", error=str(error))
             self._on_flags()

@@ -31,14 +31,14 @@ class Index:
         self.folder, self._slot_count, self._entry_limit = folder, slot_count, entry_limit
         self._forcing, self._checkpoint = forcing, checkpoint
         self.files: list[IndexFile] = []
-        self._touched: list[IndexFile] = []
 
     def load(self, env: Environment, *, is_clean: bool) -> None:
         """Take over existing files; after an abnormal end without those that the checkpoint does not vouch for."""
         for name in env.files(f"{self.folder}/"):
             file = IndexFile(name, self._slot_count, self._entry_limit)
             file.load(env)
-            if is_clean or file.end_ms <= self._checkpoint.index_ms:
+            is_finished = file.end_ms <= self._checkpoint.index_ms and file.entry_count > 1
+            if is_clean or is_finished:
                 self.files.append(file)
             else:
                 self._delete(env, file)
@@ -58,16 +58,16 @@ class Index:
 
     def _enter(self, env: Environment, record: Dispatched, key: str) -> None:
         file = self._file(env)
-        if not self._touched or self._touched[-1] is not file:
-            self._touched.append(file)
-        file.put(env, key_hash(f"{record.topic}#{key}"), record.physical_offset, record.store_timestamp)
+        file.put(f"{record.topic}#{key}", record.physical_offset, record.store_timestamp)
+        if file.is_crowded:
+            file.write_out(env)
 
     def _file(self, env: Environment) -> IndexFile:
         last = self.files[-1] if self.files else None
         if last is not None and not last.is_full:
             return last
         file = IndexFile(self._free_name(env), self._slot_count, self._entry_limit)
-        file.create(env, last.end_offset if last else 0, last.end_ms if last else 0)
+        file.create(env, last.end_offset if last else 0, last.end_ms if last else 0, env.wall())
         self._forcing.names_changed()
         self.files.append(file)
         if last is not None:
@@ -95,11 +95,9 @@ class Index:
         self._forcing.force(env, full.name, forced)
 
     def write_out(self, env: Environment) -> None:
-        """Everything collected since the last call, into the files."""
-        if self._touched:
-            for file in self._touched:
-                file.write_out(env)
-            self._touched = []
+        """Everything that still waits in memory, into the newest file."""
+        if self.files:
+            self.files[-1].write_out(env)
 
     # --- queries ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ Question: which messages of a topic carry this key? Model (RocketMQ: IndexFile).
 
 Entry number 0 is never used. Only the hash is kept, so that an answer may hold strangers.
 
-Limits. Entries are collected with ``put`` and written with ``write_out``, once a dispatch step.
+RocketMQ maps the file, so that its page cache knows an entry at once. Here entries stay in memory until ``write_out``:
+when 4096 have come, somebody asks, the file is full, or the store stops. After a kill nobody can tell: an unfinished
+file is thrown away by the next start and built again. Only who looks into the file of a running broker sees less.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ ENTRY_SIZE: Final = 20
 _HEADER: Final = Struct(">qqqqii")
 _ENTRY: Final = Struct(">iqii")
 _SLOT: Final = Struct(">i")
+
+WAITING_MAX: Final = 4096
+_SLOTS_KEPT: Final = 1 << 16
 
 _POWERS: Final = tuple(pow(31, exponent, 1 << 32) for exponent in range(1024))
 _POWERS_FOR: Final = tuple(tuple(reversed(_POWERS[:length])) for length in range(257))
@@ -52,9 +57,7 @@ class IndexFile:
         self.used_slots, self.entry_count = 0, 1
         self._slots: dict[int, int] = {}
         self._is_new = False
-        self._entries: list[bytes] = []
-        self._first_entry = 1
-        self._changed: dict[int, int] = {}
+        self._waiting: list[tuple[str, int, int]] = []
 
     @property
     def size(self) -> int:
@@ -65,46 +68,69 @@ class IndexFile:
     def is_full(self) -> bool:
         return self.entry_count >= self.entry_limit
 
-    def create(self, env: Environment, end_offset: int, end_ms: int) -> None:
-        """A new file that goes on where the one before ended (0, 0: there was none)."""
+    def create(self, env: Environment, end_offset: int, end_ms: int, wall_ms: int) -> None:
+        """A new file that goes on where the one before ended (0, 0: there was none).
+
+        Its header says at once, by an end time of now, that the file is unfinished.
+        """
         env.create(self.name, self.size)
         self._is_new = True
         self.begin_offset = self.end_offset = end_offset
-        self.begin_ms = self.end_ms = end_ms
+        self.begin_ms, self.end_ms = end_ms, wall_ms
+        env.write(self.name, 0, self._header())
+        self.end_ms = end_ms
 
     def load(self, env: Environment) -> None:
         """Read the header of an existing file; slots are read as they are needed."""
         (self.begin_ms, self.end_ms, self.begin_offset, self.end_offset, self.used_slots, count) = _HEADER.unpack(
             env.read(self.name, 0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0")
         )
-        self.entry_count = self._first_entry = max(count, 1)
+        self.entry_count = max(count, 1)
 
-    def put(self, env: Environment, hash_: int, physical_offset: int, store_timestamp: int) -> None:
-        """One more entry; the caller has made sure that the file is not full."""
-        slot = hash_ % self.slot_count
-        previous = self._newest(env, slot)
-        number = self.entry_count
-        if previous < 0 or previous > number:
-            previous = 0
-        seconds = (store_timestamp - self.begin_ms) // 1000 if self.begin_ms > 0 else 0
-        self._entries.append(_ENTRY.pack(hash_, physical_offset, min(max(seconds, 0), 0x7FFFFFFF), previous))
-        self._slots[slot] = self._changed[slot] = number
-        if number <= 1:
+    def put(self, key: str, physical_offset: int, store_timestamp: int) -> None:
+        """One more entry for ``topic#key``; the caller has made sure that the file is not full."""
+        if self.entry_count <= 1:
             self.begin_offset, self.begin_ms = physical_offset, store_timestamp
-        if previous == 0:
-            self.used_slots += 1
-        self.entry_count = number + 1
+        self.entry_count += 1
         self.end_offset, self.end_ms = physical_offset, store_timestamp
+        self._waiting.append((key, physical_offset, store_timestamp))
+
+    @property
+    def is_crowded(self) -> bool:
+        """It is time for ``write_out``."""
+        return len(self._waiting) >= WAITING_MAX
 
     def write_out(self, env: Environment) -> None:
-        """What was collected, into the file."""
-        if not self._entries:
+        """What has waited, into the file."""
+        if not self._waiting:
             return
-        env.write(self.name, self._entry_at(self._first_entry), b"".join(self._entries))
-        for slot, number in self._changed.items():
-            env.write(self.name, HEADER_SIZE + SLOT_SIZE * slot, _SLOT.pack(number))
+        first = number = self.entry_count - len(self._waiting)
+        entries: list[bytes] = []
+        changed: dict[int, int] = {}
+        for key, physical_offset, store_timestamp in self._waiting:
+            hash_ = key_hash(key)
+            slot = hash_ % self.slot_count
+            previous = changed.get(slot) or self._newest(env, slot)
+            if previous < 0 or previous > number:
+                previous = 0
+            if previous == 0:
+                self.used_slots += 1
+            seconds = (store_timestamp - self.begin_ms) // 1000 if self.begin_ms > 0 else 0
+            entries.append(_ENTRY.pack(hash_, physical_offset, min(max(seconds, 0), 0x7FFFFFFF), previous))
+            changed[slot] = number
+            number += 1
+        env.write(self.name, self._entry_at(first), b"".join(entries))
+        for slot, newest in changed.items():
+            env.write(self.name, HEADER_SIZE + SLOT_SIZE * slot, _SLOT.pack(newest))
         env.write(self.name, 0, self._header())
-        self._entries, self._changed, self._first_entry = [], {}, self.entry_count
+        self._slots.update(changed)
+        self._waiting = []
+        self._bound_memory()
+
+    def _bound_memory(self) -> None:
+        if len(self._slots) > _SLOTS_KEPT:
+            # From now on slots are read from the file as needed.
+            self._slots, self._is_new = {}, False
 
     def _header(self) -> bytes:
         return _HEADER.pack(
@@ -135,6 +161,7 @@ class IndexFile:
 
     def select(self, env: Environment, hash_: int, limit: int, begin_ms: int, end_ms: int) -> list[int]:
         """Physical offsets of at most *limit* entries with this hash and time, newest first."""
+        self.write_out(env)
         found: list[int] = []
         number = self._newest(env, hash_ % self.slot_count)
         while 0 < number < self.entry_count and len(found) < limit:

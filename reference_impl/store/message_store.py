@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable
 
 from reference_impl.environment import Environment
-from reference_impl.store.accepting import Accepted, Refused, accept
+from reference_impl.store.accepting import Acceptance, Accepted, Refused
 from reference_impl.store.checkpoint import Checkpoint
 from reference_impl.store.commit_log import CommitLog, FileUnavailable
 from reference_impl.store.config import StoreConfig
@@ -84,6 +84,7 @@ class MessageStore:
             is_strict=config.strict_flush,
         )
         log.on_force_failed = self._force_failed
+        self._acceptance = Acceptance(config, self.delay_levels)
         self._log = CommitLog(log, config.store_host, self.delay_levels)
         self._queues = ConsumeQueues(f"{root}/consumequeue", config.mapped_file_size_consume_queue, self._forcing)
         self._checkpoint = Checkpoint(f"{root}/checkpoint", self._forcing)
@@ -234,12 +235,12 @@ class MessageStore:
         if not self.is_writable:
             on_stored(env, PutResult(PutStatus.SERVICE_NOT_AVAILABLE, remark=self._why_not_writable()))
             return
-        accepted = accept(request, self.config, self.delay_levels, self._log)
+        accepted = self._acceptance.accept(request)
         if isinstance(accepted, Refused):
             on_stored(env, PutResult(accepted.status, remark=accepted.remark))
             return
         try:
-            records = self._log.append(env, accepted.appending, accepted.pieces, accepted.size)
+            records = self._log.append(env, accepted)
         except FileUnavailable as error:
             on_stored(env, PutResult(PutStatus.CREATE_MAPEDFILE_FAILED, remark=str(error)))
             return

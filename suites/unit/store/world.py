@@ -44,7 +44,7 @@ class Life:
         return self.world.scheduler.now + 5 * SECOND
 
     def wall(self) -> int:
-        return EPOCH_MS + self.world.scheduler.now // 1_000_000 + self.world.wall_step_ms
+        return self.world.wall()
 
     def set_timer(self, key: Hashable, delay_ns: int) -> None:
         self._last_timer += 1
@@ -189,6 +189,10 @@ class World:
         self.store.shutdown(self.env, lambda env: done.append(True))
         assert self.scheduler.run_until(lambda: bool(done), self.scheduler.now + 60 * SECOND)
         return self.kill()
+
+    def wall(self) -> int:
+        """The node's wall clock, ms; ``wall_step_ms`` sets it wrong."""
+        return EPOCH_MS + self.scheduler.now // 1_000_000 + self.wall_step_ms
 
     def run(self, seconds: float = 0.0, *, ns: int = 0) -> World:
         """Let the world run on."""
