@@ -65,6 +65,8 @@ def lanes_of(history: History) -> list[Lane]:
     for kind, names in KINDS.items():
         rows = np.flatnonzero(ops.f.mask(*names) & (ops.queue >= 0))
         rows = rows[np.lexsort((ops.invoke_ns[rows], ops.queue[rows]))]
+        if not len(rows):
+            continue
         queues, first = np.unique(ops.queue[rows], return_index=True)
         for queue, its in zip(queues.tolist(), np.split(rows, first[1:]), strict=True):
             lanes.append(Lane(kind, queue, ops.invoke_ns[its], success[its], ops.op[its]))

@@ -149,7 +149,7 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
             promises[key] = promise
     return Contract(
         mode=document["mode"],
-        statement=document["statement"],
+        statement=document["statement"].strip(),
         visible_within_ns=_ns(document["visible_within_s"]),
         slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
         promises=promises,
@@ -167,7 +167,7 @@ def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise
                 mode=mode,
                 fault=fault,
                 flush=flush,
-                words=cell["words"],
+                words=cell["words"].strip(),
                 source=cell["source"],
                 loss=cell["loss"],
                 service=cell["service"],

@@ -131,7 +131,7 @@ def content_of(log: LogInput, *, gaps: bool, retries: bool) -> Content:
         spare=np.zeros(0, dtype=np.int64),
     )
     found = [*absurd, *_enter_acks(content), *_enter_reads(log.polls, content, gaps), *_learn(log, content, retries)]
-    content.violations = tuple(found)
+    content.violations = tuple(_first_of_each_kind(found))
     return content
 
 
@@ -377,7 +377,7 @@ def _first_of_each_kind(violations: list[LogViolation]) -> list[LogViolation]:
     kinds: dict[str, list[LogViolation]] = {}
     for violation in violations:
         kinds.setdefault(violation.kind, []).append(violation)
-    return [replace(same[0], count=len(same)) for same in kinds.values()]
+    return [replace(same[0], count=sum(one.count for one in same)) for same in kinds.values()]
 
 
 def _elsewhere(log: LogInput, content: Content, slots: Ints, rows: Ints) -> list[LogViolation]:

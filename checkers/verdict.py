@@ -54,7 +54,13 @@ class Verdict:
             "reasons": list(self.reasons),
             "measures": dict(self.measures),
             "anomalies": [
-                {"kind": a.kind, "sentence": a.sentence, "ops": list(a.ops), "allowed": a.allowed, "details": dict(a.details)}
+                {
+                    "kind": a.kind,
+                    "sentence": a.sentence,
+                    "ops": list(a.ops),
+                    "allowed": a.allowed,
+                    "details": dict(a.details),
+                }
                 for a in self.anomalies
             ],
         }

@@ -1,0 +1,103 @@
+"""Windows without service and the time until it returns, independent of how long clients wait."""
+
+from __future__ import annotations
+
+from checkers.availability import check_availability, lanes_of, windows_of
+from checkers.verdict import Outcome, Verdict
+from suites.unit.checkers.build import MS, Build
+
+
+def outage(back: int | None = 600, timeout: int = 300, end: int = 1000) -> Build:
+    """A send every 20 ms to queue 0; the broker is dead from 200 ms until *back*."""
+    build = Build()
+    build.fault("kill", "broker-a-0", 195, 200, heal=500)
+    for index, at in enumerate(range(0, end, 20)):
+        if at < 200 or (back is not None and at >= back):
+            build.send(at, at + 1, index, index)
+        else:
+            build.send(at, at + timeout, index, status="CONNECT_FAILED")
+    return build
+
+
+def judge(build: Build, **facts: object) -> Verdict:
+    return check_availability(build.history(), build.facts(**facts))
+
+
+def windows(build: Build) -> list[tuple[int, int, int, bool]]:
+    (lane,) = lanes_of(build.history())
+    return [(w.begin_ns // MS, w.end_ns // MS, w.attempts, w.is_open) for w in windows_of(lane, 0)]
+
+
+def test_a_window_runs_from_the_first_failure_to_the_next_success() -> None:
+    assert windows(outage()) == [(200, 600, 20, False)]
+
+
+def test_client_timeouts_do_not_move_a_window() -> None:
+    assert windows(outage(timeout=5)) == windows(outage(timeout=3000))
+
+
+def test_a_window_that_never_closes_is_open() -> None:
+    assert windows(outage(back=None)) == [(200, 980, 40, True)]
+
+
+def test_two_failures_with_a_success_between_are_two_windows() -> None:
+    build = Build()
+    for at, status in ((0, "SEND_OK"), (10, "TIMEOUT"), (20, "SEND_OK"), (30, "TIMEOUT"), (40, "SEND_OK")):
+        build.send(at, at + 1, at, at // 20 if status == "SEND_OK" else -1, status=status)
+    assert windows(build) == [(10, 20, 1, False), (30, 40, 1, False)]
+
+
+def test_no_failure_no_window_however_long_nobody_asks() -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.send(60_000, 60_001, 1, 1)
+    assert windows(build) == []
+
+
+def test_the_time_to_return_is_measured_from_the_fault() -> None:
+    verdict = judge(outage())
+    assert verdict.outcome is Outcome.PASS
+    (returned,) = verdict.measures["returns"]
+    assert returned == {
+        "fault": "f1",
+        "kind": "send",
+        "queue": "t/broker-a/0",
+        "hit": True,
+        "detect_ns": 5 * MS,
+        "return_ns": 405 * MS,
+    }
+    assert verdict.measures["rto_max_ms"] == 405
+    assert verdict.measures["resolution_ms"] == 20
+
+
+def test_service_that_does_not_come_back_is_a_failure() -> None:
+    build = outage(back=None, end=61_000)
+    verdict = judge(build)
+    assert [anomaly.kind for anomaly in verdict.anomalies] == ["not-recovered"]
+    assert "was to be back within 60.000 s" in verdict.anomalies[0].sentence
+
+
+def test_nobody_asked_after_the_deadline_is_no_failure() -> None:
+    assert judge(outage(back=None)).outcome is Outcome.PASS
+
+
+def other_broker(status: str) -> Build:
+    """broker-a is dead for 2 s; broker-b (queue 2) is asked 40 times meanwhile."""
+    build = outage(end=3000)
+    build.fault("kill", "broker-a-0", 195, 200, heal=2200, fault="f2")
+    for index, at in enumerate(range(210, 2190, 50)):
+        offset = index if status == "SEND_OK" else -1
+        build.send(at, at + 2, 1000 + index, offset, status=status, queue=2)
+    return build
+
+
+def test_a_broker_that_was_not_hit_must_go_on() -> None:
+    assert judge(other_broker("SEND_OK"), mode="multi-master").outcome is Outcome.PASS
+    verdict = judge(other_broker("TIMEOUT"), mode="multi-master")
+    assert [anomaly.kind for anomaly in verdict.anomalies] == ["others-down"]
+
+
+def test_nothing_ever_served_is_unknown() -> None:
+    build = Build()
+    build.send(0, 1, 0, status="TIMEOUT")
+    assert judge(build).outcome is Outcome.UNKNOWN
