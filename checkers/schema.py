@@ -72,6 +72,7 @@ EVENTS: Final = pa.schema(
     ]
 )
 """kind: phase (``step`` = its name), node (started, ready, died …), role (a ``note``), fault (``fault`` = its id,
-``step`` = resolve, journal, inject, probe, heal, heal_probe; ``effective`` = 1, 0, −1 unknown), note. ``detail`` JSON."""
+``step`` = resolve, journal, inject, probe, heal, heal_probe; ``effective`` = 1, 0, −1 unknown), note. ``detail``: JSON,
+or free text."""
 
 TABLES: Final = {"ops": OPS, "reads": READS, "queues": QUEUES, "messages": MESSAGES, "events": EVENTS}
