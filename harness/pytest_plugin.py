@@ -24,7 +24,7 @@ import re
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 import pytest
@@ -64,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers."""
     for line in (
-        'requires(capability, ...): "root", "java", "netns", "docker"; what is missing is a named skip',
+        f"requires(capability, ...): of {', '.join(CAPABILITIES)}; what is missing is a named skip",
         "chaos: runs a scenario on a backend",
         "conformance(id): a probe of the specification",
         "slow: takes more than a few seconds",
@@ -91,22 +91,36 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def missing_capability(capability: str) -> str:
     """Why this machine lacks *capability*; empty if it does not. ``ValueError`` for a name that is none."""
-    probes: dict[str, Callable[[], str]] = {
-        "root": lambda: "" if os.geteuid() == 0 else "not root",
-        "java": lambda: "" if _java() else "no java on the PATH and no JAVA_HOME",
-        "netns": lambda: (
-            "" if os.geteuid() == 0 and shutil.which("ip") and shutil.which("nft") else "needs root, ip and nft"
-        ),
-        "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
-    }
-    if capability not in probes:
-        raise ValueError(f"unknown capability {capability!r}; known: {', '.join(probes)}")
-    return probes[capability]()
+    if capability not in CAPABILITIES:
+        raise ValueError(f"unknown capability {capability!r}; known: {', '.join(CAPABILITIES)}")
+    return CAPABILITIES[capability]()
 
 
-def _java() -> str | None:
-    home = os.environ.get("JAVA_HOME", "")
-    return shutil.which("java") or shutil.which("java", path=f"{home}/bin")
+def _no_java() -> str:
+    from harness.java import find_java
+
+    try:
+        find_java()
+    except BackendUnavailable as error:
+        return error.what
+    return ""
+
+
+def _no(part: str) -> str:
+    from harness.backends.process.capabilities import scan
+
+    lack: str = getattr(scan(), part)
+    return lack
+
+
+CAPABILITIES: Final[dict[str, Callable[[], str]]] = {
+    "root": lambda: "" if os.geteuid() == 0 else "not root",
+    "java": _no_java,
+    "netns": lambda: _no("namespaces"),
+    "power_cut": lambda: _no("power_cut"),
+    "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
+}
+"""What a test may require → why it is not to be had here (empty: it is)."""
 
 
 @pytest.fixture

@@ -13,9 +13,11 @@ Limits. Another commit, or files that differ from theirs, may change a history h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from harness import runfolder
 from harness.errors import HistoryError
@@ -56,15 +58,32 @@ def replay(
     on_progress: Callable[[Progress], None] | None = None,
     interrupt: Interrupt | None = None,
 ) -> Replay:
-    """Run the run of *folder* again, into a new folder below *out* (by default beside it), and compare."""
+    """Run the run of *folder* again and compare.
+
+    The new run is kept below *out*. Without one a simulated run leaves nothing, one on processes lies beside the old.
+    """
     folder = folder.resolve()
     run = runfolder.read_run(folder)
+    if out is None and run["backend"] == "sim":
+        with TemporaryDirectory(prefix="mqchaos-replay-") as scratch:
+            again = _again(folder, run, Path(scratch), on_progress, interrupt)
+            return replace(again, result=replace(again.result, folder=None))
+    return _again(folder, run, out or folder.parent, on_progress, interrupt)
+
+
+def _again(
+    folder: Path,
+    run: dict[str, Any],
+    out: Path,
+    on_progress: Callable[[Progress], None] | None,
+    interrupt: Interrupt | None,
+) -> Replay:
     result = run_scenario(
         load(folder / "scenario.yaml"),
         backend=run["backend"],
         target=run["target"],
         seed=int(run["seed"], 16),
-        out=out or folder.parent,
+        out=out,
         defects=run["defects"],
         on_progress=on_progress,
         interrupt=interrupt,
@@ -72,7 +91,7 @@ def replay(
     return Replay(folder, result, tuple(_differences(folder, run, result)), tuple(_remarks(run)))
 
 
-def _differences(folder: Path, run: dict[str, object], result: RunResult) -> list[str]:
+def _differences(folder: Path, run: dict[str, Any], result: RunResult) -> list[str]:
     if result.folder is None:
         raise HistoryError("the new run left no folder to compare")
     if result.backend != "sim":
@@ -109,7 +128,7 @@ def _shown(line: bytes) -> str:
     return text if len(text) <= LINE_SHOWN else f"{text[:LINE_SHOWN]}…"
 
 
-def _remarks(run: dict[str, object]) -> list[str]:
+def _remarks(run: dict[str, Any]) -> list[str]:
     here = runfolder.commit()
     if run.get("commit") and run["commit"] != here:
         return [f"the run is of commit {run['commit']}, this is {here}"]

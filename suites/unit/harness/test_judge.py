@@ -1,0 +1,67 @@
+"""The check ``life-cycle``: was this a run at all?"""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.history import History
+from checkers.verdict import Outcome
+from harness.judge import PHASES, judge, life_cycle
+from harness.recorder import Recorder
+
+RUN = {"mode": "single-master", "flush": "async", "backend": "sim", "target": "reference", "nodes": {}}
+
+
+def history(*steps) -> History:
+    """*steps*: a phase's name, or (kind, node, step, detail)."""
+    recorder = Recorder(lambda: 0, run=1)
+    for step in steps:
+        if isinstance(step, str):
+            recorder.phase(step)
+        else:
+            kind, node, name, detail = step
+            recorder.event(kind, node=node, step=name, detail=detail)
+    return History.from_columns(recorder.columns())
+
+
+def incomplete(what, why):
+    return ("note", "", "incomplete", {"phase": "drain", "what": what, "why": why})
+
+
+def test_a_whole_run_passes():
+    assert life_cycle(history(*PHASES)).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ((), "the run has no phases"),
+        (PHASES[:3], "the run ended in phase 'steady', before 'heal'"),
+        (PHASES[:-1], "the run ended in phase 'dump', before 'check'"),
+        ((*PHASES, incomplete("drain", "q0 is left")), "drain: q0 is left"),
+        ((*PHASES, incomplete("budget", "too many events")), "budget: too many events"),
+        ((*PHASES, ("note", "", "interrupted", "")), "interrupted by the user"),
+        (
+            (*PHASES, ("role", "broker-a-0", "crashed", {"error": "KeyError: 'x'", "traceback": "…"})),
+            "broker-a-0 crashed: KeyError: 'x', at 0.000 s",
+        ),
+        (
+            (*PHASES, ("role", "broker-a-0", "crashed", {"exit": 3, "last_lines": ["a", "cannot bind"]})),
+            "broker-a-0 crashed: cannot bind, at 0.000 s",
+        ),
+        ((*PHASES, ("role", "b", "crashed", {"exit": -6, "last_lines": []})), "b crashed: exit code -6, at 0.000 s"),
+        ((*PHASES, ("role", "b", "exited", {"code": 253})), "b ended with exit code 253, at 0.000 s"),
+    ],
+)
+def test_what_makes_a_run_unknown_is_said(steps, reason):
+    verdict = life_cycle(history(*steps))
+    assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, (reason,))
+
+
+@pytest.mark.parametrize("step", [("role", "b", "exited", {"code": 0}), ("role", "b", "flushed_to", {"position": 1})])
+def test_orderly_ends_and_other_notes_are_no_reason(step):
+    assert life_cycle(history(*PHASES, step)).outcome is Outcome.PASS
+
+
+def test_an_empty_history_is_unknown_whatever_its_phases_say():
+    assert max(verdict.outcome for verdict in judge(history(*PHASES), RUN)) is Outcome.UNKNOWN
