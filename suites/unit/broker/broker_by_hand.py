@@ -31,6 +31,7 @@ class BrokerByHand:
         self.env = FakeEnvironment(self.role, host=HOST)
         self.env.disk = dict(disk or {})
         self.role.on_start(self.env)
+        self.sync_everything()
         self.client = self.env.accept() if self.env.exit_code is None else -1
         self._opaque = 0
 
