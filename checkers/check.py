@@ -19,6 +19,7 @@ from checkers.facts import RunFacts
 from checkers.faults_bit import check_faults
 from checkers.history import History
 from checkers.log_check import check_logs
+from checkers.routes import check_routes
 from checkers.verdict import Outcome, Verdict, guarded
 
 Check = Callable[[History, RunFacts], Verdict]
@@ -28,12 +29,17 @@ CHECKS: Final[dict[str, Check]] = {
     "accounting": check_accounting,
     "log": check_logs,
     "availability": check_availability,
+    "routes": check_routes,
 }
 """Every check by name, in the order of the report."""
+
+NEEDS: Final[dict[str, str]] = {"routes": "route"}
+"""Checks that apply only where the history has operations of this kind."""
 
 
 def check_all(history: History, facts: RunFacts) -> list[Verdict]:
     """Every check of *history* under *facts*; never empty. An empty history is UNKNOWN, not checked at all."""
     if not len(history.ops):
         return [Verdict("history", Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))]
-    return [guarded(name, lambda check=check: check(history, facts)) for name, check in CHECKS.items()]  # type: ignore[misc]
+    asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name] in history.ops.f.values]
+    return [guarded(name, lambda check=CHECKS[name]: check(history, facts)) for name in asked]  # type: ignore[misc]

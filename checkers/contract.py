@@ -100,6 +100,16 @@ class Promise:
 
 
 @dataclass(frozen=True)
+class RouteBounds:
+    """When a NameServer must, and when it must not yet, stop listing a broker (RocketMQ: RouteInfoManager)."""
+
+    closed_within_ns: int
+    silent_after_ns: int
+    silent_within_ns: int
+    relearned_within_ns: int
+
+
+@dataclass(frozen=True)
 class Contract:
     """All promises of one mode, and the bounds that hold whatever the fault."""
 
@@ -107,6 +117,7 @@ class Contract:
     statement: str
     visible_within_ns: int
     """An acknowledged message is visible to consumers after this time at the latest (dispatch is asynchronous)."""
+    routes: RouteBounds
     slack_ns: Mapping[str, int]
     """By backend: how late a flush timer and its force may be beyond their nominal interval."""
     promises: Mapping[tuple[str, str], Promise]
@@ -151,6 +162,7 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         mode=document["mode"],
         statement=document["statement"].strip(),
         visible_within_ns=_ns(document["visible_within_s"]),
+        routes=RouteBounds(**{name.removesuffix("_s") + "_ns": _ns(s) for name, s in document["routes"].items()}),
         slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
         promises=promises,
     )

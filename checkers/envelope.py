@@ -132,7 +132,7 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
     first = int(lost[ack_ns(history, ledger, lost).argmin()])
     op = int(history.ops.op[ledger.row[first]])
     nearest = facts.nearest_fault(int(history.ops.complete_ns[ledger.row[first]]))
-    what = f"the nearest fault, {nearest.words()}, takes nothing away" if nearest else "no fault was injected"
+    what = f"the nearest fault is {nearest.words()}" if nearest else "no fault was injected"
     sentence = (
         f"{_many(lost)} of {broker} gone, first {history.op_text(op)}, although no power cut of it followed; {what}."
     )
