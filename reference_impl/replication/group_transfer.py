@@ -1,0 +1,85 @@
+"""SYNC_MASTER: when does a put count as copied, and what is said if it does not?
+
+Model. RocketMQ 4.9.7 (CommitLog#submitReplicaRequest, HAService.GroupTransferService):
+
+    no connection, or end − push2SlaveMaxOffset ≥ haSlaveFallbehindMax      SLAVE_NOT_AVAILABLE, at once
+    push2SlaveMaxOffset ≥ end, now or within slaveTimeout                   PUT_OK
+    else                                                                    FLUSH_SLAVE_TIMEOUT at the deadline
+
+One slave is enough, and which one does not matter: the offset is the greatest that any of them has ever reported.
+5.3.3 asks nothing before it waits, waits for ``inSyncReplicas`` − 1 connections whose own report covers the put, and
+with the default of 1 for none at all. Deadlines go by the monotonic clock.
+
+Limits. ``enableSlaveActingMaster`` and the controller's in-sync sets of 5.x do not exist here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Hashable
+from typing import Final, NamedTuple
+
+from reference_impl.environment import Environment
+from reference_impl.replication.config import ReplicationConfig
+from reference_impl.replication.master import HaMaster
+from reference_impl.store.flush import Decide
+from reference_impl.store.request import PutStatus
+
+_KEY: Final = ("ha-wait", "deadline")
+
+
+class _Wait(NamedTuple):
+    end: int
+    deadline_ns: int
+    decide: Decide
+
+
+class GroupTransfer:
+    """The puts of one SYNC_MASTER that wait for slaves, in the order of their places in the log."""
+
+    def __init__(self, config: ReplicationConfig, master: HaMaster, defects: Collection[str] = ()) -> None:
+        self._config, self._master = config, master
+        self._defects = frozenset(defects)
+        self._waiting: deque[_Wait] = deque()
+
+    def gate(self, env: Environment, end: int, decide: Decide) -> PutStatus | None:
+        """The store's ``ReplicaGate``."""
+        if "ack-before-replication" in self._defects:
+            return PutStatus.PUT_OK
+        if not self._config.is_5x and not self._is_slave_fit(end):
+            return PutStatus.SLAVE_NOT_AVAILABLE
+        self._master.wake(env)
+        if self._is_copied(end):
+            return PutStatus.PUT_OK
+        if not self._waiting:
+            env.set_timer(_KEY, self._config.slave_timeout_ns)
+        self._waiting.append(_Wait(end, env.now() + self._config.slave_timeout_ns, decide))
+        return None
+
+    def reported(self, env: Environment) -> None:
+        """A slave has told how far it is."""
+        waiting = self._waiting
+        while waiting and self._is_copied(waiting[0].end):
+            waiting.popleft().decide(env, PutStatus.PUT_OK)
+
+    def on_timer(self, env: Environment, key: Hashable) -> bool:
+        """Whether the timer was ours."""
+        if key != _KEY:
+            return False
+        waiting, now = self._waiting, env.now()
+        while waiting and waiting[0].deadline_ns <= now:
+            waiting.popleft().decide(env, PutStatus.FLUSH_SLAVE_TIMEOUT)
+        if waiting:
+            env.set_timer(_KEY, waiting[0].deadline_ns - now)
+        return True
+
+    def _is_slave_fit(self, end: int) -> bool:
+        """RocketMQ: HAService#isSlaveOK."""
+        behind = end - self._master.push2_slave_max_offset
+        return self._master.connection_count > 0 and behind < self._config.ha_slave_fallbehind_max
+
+    def _is_copied(self, end: int) -> bool:
+        if self._config.slaves_to_wait_for == 1 and not self._config.is_5x:
+            return self._master.push2_slave_max_offset >= end
+        acks = sum(connection.acked >= end for connection in self._master.connections.values())
+        return acks >= self._config.slaves_to_wait_for
