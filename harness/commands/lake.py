@@ -32,7 +32,9 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Land, then build."""
     from results.lake import LakeError, land
 
-    folders = run_folders(arguments.runs)
+    folders, unfinished = run_folders(arguments.runs)
+    if unfinished:
+        terminal.say(f"left out, never judged (mqchaos check does it): {', '.join(path.name for path in unfinished)}")
     if not folders and not arguments.marts:
         raise UsageError("no run folders were given", hint="mqchaos lake runs")
     try:
@@ -46,15 +48,25 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return EXIT_PASS
 
 
-def run_folders(paths: list[Path]) -> list[Path]:
-    """Each path that is a run folder, else the run folders in it, by name; links (``latest``) once."""
+def run_folders(paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """(run folders to land, those that were never judged). A path is a run folder, or a folder of such.
+
+    An unfinished run that is named itself is not left out: it is an error that landing will tell.
+    """
     found: dict[Path, None] = {}
+    unfinished = []
     for path in paths:
         if not path.is_dir():
             raise UsageError(f"there is no folder {path}")
-        inside = [path] if (path / "run.json").is_file() else sorted(file.parent for file in path.rglob("run.json"))
-        found.update(dict.fromkeys(folder.resolve() for folder in inside))
-    return list(found)
+        if (path / "run.json").is_file():
+            found[path.resolve()] = None
+            continue
+        for folder in sorted(file.parent for file in path.rglob("run.json") if not file.parent.is_symlink()):
+            if (folder / "verdict.json").is_file():
+                found[folder.resolve()] = None
+            else:
+                unfinished.append(folder)
+    return list(found), unfinished
 
 
 def _build(lake: Path, marts: Path, terminal: Terminal) -> dict[str, int]:

@@ -83,22 +83,18 @@ def faults() -> list[Row]:
     ]
 
 
-CHECKER_MODULES: Final = {
-    "faults": "checkers.faults_bit",
-    "accounting": "checkers.accounting",
-    "log": "checkers.log_check",
-    "availability": "checkers.availability",
-    "life-cycle": "harness.judge",
-}
-"""Where each check is explained: the first paragraph after ``Question:`` of its module."""
-
-
 def checkers() -> list[Row]:
     """Checks and the question that each answers."""
+    return [{"checker": name, "question": question_of(module)} for name, module in checker_modules().items()]
+
+
+def checker_modules() -> dict[str, str]:
+    """Check → the module that explains it."""
     from checkers.check import CHECKS
     from harness.judge import CHECK
 
-    return [{"checker": name, "question": question_of(CHECKER_MODULES[name])} for name in (*CHECKS, CHECK)]
+    modules = {name: check.__module__ for name, check in CHECKS.items()}
+    return {**modules, "faults": "checkers.faults_bit", CHECK: "harness.judge"}
 
 
 def question_of(module: str) -> str:

@@ -220,3 +220,15 @@ def test_runs_land_in_the_lake_once(typed, folder: Path) -> None:
     assert (code, len(json.loads(out)["landed"])) == (EXIT_PASS, 2)
     code, out, _ = typed("lake", "runs")
     assert (code, out) == (EXIT_PASS, "landed 0 of 2 runs in lake; the others were there\n")
+
+
+def test_a_run_that_was_never_judged_does_not_keep_the_others_from_landing(typed, folder: Path) -> None:
+    typed("run", "small.yaml", "--seeds", "5..6", "--keep", "all")
+    killed = folder / "runs" / kept(folder)[0]
+    (killed / "verdict.json").unlink()
+    code, out, err = typed("lake", "runs")
+    assert (code, out) == (EXIT_PASS, "landed 1 of 1 runs in lake; the others were there\n")
+    assert err == f"left out, never judged (mqchaos check does it): {killed.name}\n"
+    code, _, err = typed("lake", str(killed))
+    assert code == EXIT_ERROR
+    assert "verdict.json" in err
