@@ -18,7 +18,7 @@ from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.node import Node
-from harness.backends.sim.weather import PORT_CLASS_BITS
+from harness.backends.sim.weather import OTHER, PORT_CLASS_BITS
 from harness.errors import FaultError
 from reference_impl.environment import SECOND
 
@@ -117,11 +117,15 @@ class SimLevers:
         return self._world.net.reset(cut)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
-        """One datagram through the same path, cuts and jams as everything else; *one way*, so it tells one-way cuts."""
-        arrived: list[bool] = []
-        self._world.node(source), self._world.node(target)
-        self._world.net.probe(source, target, PORT_CLASS_BITS[port_class], lambda: arrived.append(True))
-        return self._world.run_until(lambda: bool(arrived), self._world.now() + PROBE_BOUND_NS)
+        """One datagram through the same path, cuts and jams as everything else; *one way*, so it tells one-way cuts.
+
+        ``any`` is a port of no class, which only cuts of ``any`` hit. A lost datagram is told at the moment of its arrival: a world that knows need not wait for a second to pass.
+        """
+        told: list[bool] = []
+        self._check(Cut("probe", (source,), (target,)))
+        bit = OTHER if port_class == "any" else PORT_CLASS_BITS[port_class]
+        self._world.net.probe(source, target, bit, told.append)
+        return self._world.run_until(lambda: bool(told), self._world.now() + PROBE_BOUND_NS) and told[0]
 
     def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
         """Nothing of this world outlives the process."""

@@ -179,10 +179,10 @@ class SimNet:
                 if flow.stalled is not None:
                     self._retry(flow, flow.stalled)
 
-    def probe(self, source: str, target: str, bit: int, arrived: Callable[[], None]) -> None:
-        """One datagram from host to host; *arrived* is called if it gets there."""
+    def probe(self, source: str, target: str, bit: int, tell: Callable[[bool], None]) -> None:
+        """One datagram from host to host; *tell* is called when it arrives (True) or would have (False)."""
         path = self.weather.path(source, target)
-        self._scheduler.at(self._scheduler.now + path.latency(), self._on_probe, (path, bit), arrived)
+        self._scheduler.at(self._scheduler.now + path.latency(), self._on_probe, (path, bit), tell)
 
     # -- connecting ------------------------------------------------------------------------------------------------
 
@@ -263,10 +263,9 @@ class SimNet:
             self._bury(flow.reverse)
         flow.source.take_closed(flow.source_link, None)
 
-    def _on_probe(self, way: tuple[Path, int], arrived: Callable[[], None]) -> None:
+    def _on_probe(self, way: tuple[Path, int], tell: Callable[[bool], None]) -> None:
         path, bit = way
-        if not (path.lost | path.held) & bit:
-            arrived()
+        tell(not (path.lost | path.held) & bit)
 
     def _bury(self, flow: Flow) -> None:
         flow.dead = True
