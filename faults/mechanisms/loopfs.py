@@ -12,7 +12,7 @@ after the shutdown would go on acknowledging from memory.
 The platter is the image file. Whether the image itself survives an outage of *this* machine is not the question here.
 
 Limits. Linux, root. An unmount fails while any process has a file open there or any other mount namespace holds a copy
-of the mount; the file system then stays shut down, and ``mount_image`` says so instead of handing out a dead disk.
+of the mount; the file system then stays shut down, and ``mount_device`` says so instead of handing out a dead disk.
 """
 
 from __future__ import annotations
@@ -45,20 +45,28 @@ def make_image(image: Path, size_mib: int) -> None:
     call(["mkfs.ext4", "-q", "-F", "-m", "0", "-J", f"size={JOURNAL_MIB}", "-E", features, str(image)], timeout_s=30)
 
 
-def mount_image(image: Path, folder: Path) -> None:
-    """Mount the image on *folder* and make sure that it takes writes.
+def attach(image: Path) -> str:
+    """A loop device for the image, as ``/dev/loopN``; it stays until :func:`detach`.
 
-    The loop device frees itself when the file system is unmounted. ``FaultTrouble`` if the disk is dead: somebody else
-    still holds the file system that was shut down.
+    Not left to ``mount -o loop``, whose device frees itself some time after the unmount: a mount that follows at once
+    may find the old one half gone.
+    """
+    return call(["losetup", "--find", "--show", str(image)]).strip()
+
+
+def mount_device(device: str, folder: Path) -> None:
+    """Mount the device on *folder* and make sure that it takes writes.
+
+    ``FaultTrouble`` if the disk is dead: somebody else still holds the file system that was shut down.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    call(["mount", "-o", "loop,noatime", "-t", "ext4", str(image), str(folder)])
+    call(["mount", "-o", "noatime", "-t", "ext4", device, str(folder)])
     try:
         _try_write(folder)
     except OSError as error:
         unmount(folder)
         raise FaultTrouble(
-            f"the disk {image} does not take writes after mounting: {errno.errorcode.get(error.errno or 0, error)}",
+            f"{folder} does not take writes after mounting: {errno.errorcode.get(error.errno or 0, error)}",
             "a process or another mount namespace still holds the file system that was shut down",
         ) from error
 

@@ -90,7 +90,7 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
     assert [event for event in cluster.events if event[1] == "crashed"] == []
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("netns", "power_cut")
 def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluster: PlainCluster) -> None:
     cluster = async_cluster
     early = cluster.send(range(500))
@@ -105,7 +105,7 @@ def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluste
     assert min(lost.values()) > max(survived.values()), "nothing is lost before something that survived"
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("netns", "power_cut")
 def test_a_power_cut_under_sync_flush_takes_the_topic_and_nothing_else(sync_cluster: PlainCluster) -> None:
     sent = sync_cluster.send(range(700))
     assert len(sent) == 700

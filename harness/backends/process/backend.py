@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from faults.errors import FaultTrouble
 from faults.journal import HealJournal
 from faults.levers import Levers
 from faults.mechanisms import pidfd, undo
@@ -106,8 +107,11 @@ class ProcessBackend:
 
     def add_node(self, spec: NodeSpec) -> None:
         folder = self._folder / "nodes" / spec.name
-        self._network.add_server(spec.name)
-        data = self._disks.make(spec.name)
+        try:
+            self._network.add_server(spec.name)
+            data = self._disks.make(spec.name)
+        except FaultTrouble as error:
+            raise ClusterError(f"cannot make a home for {spec.name}: {error.what}", hint=error.hint) from error
         node = Node(spec, folder, data)
         link = folder / "data"
         if link.is_symlink():

@@ -42,13 +42,15 @@ class ImageDisks:
 
     def __init__(self, scratch: Path, owed: Owed) -> None:
         self._scratch, self._owed = scratch, owed
+        self._devices: dict[str, str] = {}
 
     def make(self, node: str) -> Path:
-        image, folder = self._image(node), self._folder(node)
+        image, folder = self._scratch / f"{node}.ext4", self._folder(node)
         loopfs.make_image(image, IMAGE_MIB)
         self._owed.promise(f"the loop device of {node}", undo.detach_loop(image))
+        self._devices[node] = loopfs.attach(image)
         self._owed.promise(f"the disk of {node}", undo.unmount(folder))
-        loopfs.mount_image(image, folder)
+        loopfs.mount_device(self._devices[node], folder)
         return folder
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
@@ -60,11 +62,8 @@ class ImageDisks:
         if process is not None:
             _kill(node, process)
         loopfs.unmount(folder)
-        loopfs.mount_image(self._image(node), folder)
+        loopfs.mount_device(self._devices[node], folder)
         return witness.lost_between(before, witness.take_snapshot(folder))
-
-    def _image(self, node: str) -> Path:
-        return self._scratch / f"{node}.ext4"
 
     def _folder(self, node: str) -> Path:
         return self._scratch / node

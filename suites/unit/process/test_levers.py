@@ -16,7 +16,7 @@ from harness.backends.process.backend import ProcessBackend
 from harness.errors import ClusterError
 from reference_impl.environment import MS, SECOND
 from suites.unit.process.tiny_node import TinyTarget
-from suites.unit.process.tiny_world import PORT, TinyWorld
+from suites.unit.process.tiny_world import TinyWorld
 
 BOTH = ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("netns"))]
 
@@ -97,14 +97,12 @@ def test_notes_of_processes_carry_the_runs_clock(world: TinyWorld) -> None:
 def test_a_taken_port_is_one_clear_error(world: TinyWorld) -> None:
     world.do(world.levers.kill, "broker-a-0")
     host = world.backend.host("broker-a-0")
-    namespaces = netns.list_namespaces()
-    mine = (
-        [name for name in namespaces if name.endswith("-broker-a-0")] if world.backend.isolation != "loopback" else []
-    )
-    with netns.open_socket(mine[0]) if mine else socket.socket() as squatter:
-        squatter.bind((host, PORT))
+    namespace = netns.namespace_name(_tag_of(world.backend), "broker-a-0")
+    squatter = netns.open_socket(namespace) if world.backend.isolation == "namespaces" else socket.socket()
+    with squatter:
+        squatter.bind((host, world.port))
         squatter.listen()
-        with pytest.raises(ClusterError, match=rf"port {host}:{PORT} of broker-a-0 is not to be had"):
+        with pytest.raises(ClusterError, match=rf"port {host}:{world.port} of broker-a-0 is not to be had"):
             world.do(world.levers.start, "broker-a-0")
 
 
@@ -192,7 +190,7 @@ def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
 # -- power -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("netns", "power_cut")
 def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorld) -> None:
     island.ask("keep forced")
     island.ask("drop unforced")
@@ -203,7 +201,7 @@ def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorl
     assert island.ask("read") == b"forced "
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("netns", "power_cut")
 def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> None:
     island.ask("keep forced")
     island.ask("drop unforced")
@@ -214,7 +212,7 @@ def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> N
     assert island.levers.power_cut_lost("broker-a-0") == 0, "there was nothing left to lose"
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("netns", "power_cut")
 def test_a_power_cut_of_one_node_leaves_the_others_disk_alone(island: TinyWorld) -> None:
     island.ask("drop unforced", node="broker-b-0")
     island.do(island.levers.cut_power, "broker-a-0")

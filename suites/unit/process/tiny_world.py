@@ -12,7 +12,8 @@ from harness.backends.process import Isolation, ProcessBackend
 from reference_impl.environment import SECOND, Environment, Link
 from suites.unit.process.tiny_node import TinyTarget
 
-PORT = 10911
+PORTS = {"namespaces": 10911, "loopback": 42911}
+"""On the host's network RocketMQ's own port may be in use on all addresses."""
 
 
 class LineClient:
@@ -64,14 +65,16 @@ class TinyWorld:
         self.levers = self.backend.levers
         self.events: list[tuple[str, str, dict[str, Any]]] = []
         self.backend.on_event = lambda node, event, fields: self.events.append((node, event, fields))
+        self.port = PORTS[self.backend.isolation]
         for node in nodes:
-            self.backend.add_node(NodeSpec(node, "broker", {"address": self.address(node)}))
+            properties = {"address": self.address(node), "listenPort": str(self.port)}
+            self.backend.add_node(NodeSpec(node, "broker", properties))
         self.clients = {name: LineClient() for name in ("client-1", "client-2")}
         for name, client in self.clients.items():
             self.backend.add_client(name, client)
 
     def address(self, node: str) -> str:
-        return f"{self.backend.host(node)}:{PORT}"
+        return f"{self.backend.host(node)}:{self.port}"
 
     def start(self, *nodes: str) -> None:
         for node in nodes:
