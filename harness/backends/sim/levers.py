@@ -119,7 +119,8 @@ class SimLevers:
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         """One datagram through the same path, cuts and jams as everything else; *one way*, so it tells one-way cuts.
 
-        ``any`` is a port of no class, which only cuts of ``any`` hit. A lost datagram is told at the moment of its arrival: a world that knows need not wait for a second to pass.
+        ``any`` is a port of no class, which only cuts of ``any`` hit. A lost datagram is told at the moment of its
+        arrival: a world that knows need not wait for a second to pass.
         """
         told: list[bool] = []
         self._check(Cut("probe", (source,), (target,)))
