@@ -90,6 +90,7 @@ def _stale(history: History, facts: RunFacts, bounds: RouteBounds, views: list[V
                 view
                 for view in views
                 if broker in view.brokers
+                and _between(fault, view.server)
                 and view.invoke_ns > deadline_ns
                 and view.complete_ns < fault.heal_ns
                 and not _came_back(facts, broker, fault, view.complete_ns)
@@ -111,6 +112,12 @@ def _cut_from_nameservers(fault: FaultFact) -> tuple[str, ...]:
         return ()
     sides = ((fault.left, fault.right), (fault.right, fault.left))
     return tuple(node for side, other in sides for node in side if any(peer.startswith("namesrv-") for peer in other))
+
+
+def _between(fault: FaultFact, server: str) -> bool:
+    """Whether the fault stands between its broker and *server*: NameServers do not talk to each other, so a broker that
+    is cut from one of them stays known to the others."""
+    return not fault.right or server in fault.left + fault.right
 
 
 def _came_back(facts: RunFacts, broker: str, fault: FaultFact, ns: int) -> bool:
@@ -160,7 +167,7 @@ def _excused(facts: RunFacts, bounds: RouteBounds, server: str, broker: str, vie
         concerns_server = server in fault.left + fault.right
         if concerns_server and view.invoke_ns < healed_ns:
             return True
-        if broker in _brokers(facts, fault) and view.invoke_ns < healed_ns:
+        if broker in _brokers(facts, fault) and _between(fault, server) and view.invoke_ns < healed_ns:
             silent_ns = view.complete_ns - fault.begin_ns
             if fault.kind not in ("pause", "partition", "isolate") or silent_ns >= bounds.silent_after_ns:
                 return True

@@ -79,6 +79,23 @@ def test_other_nameservers_are_not_excused() -> None:
     assert [anomaly.details["server"] for anomaly in judge(build).anomalies] == ["namesrv-1"]
 
 
+@pytest.mark.parametrize(
+    ("server", "gone_s", "kinds"),
+    [
+        ("namesrv-1", 110, []),
+        ("namesrv-1", 180, ["stale-route"]),
+        ("namesrv-2", 200, []),
+        ("namesrv-2", 120, ["dropped-early"]),
+    ],
+)
+def test_a_cut_counts_only_for_the_nameserver_behind_it(server: str, gone_s: int, kinds: list[str]) -> None:
+    build = Build()
+    build.fault("partition", "broker-a-0", 10_000, 10_001, right=["namesrv-1"])
+    asked(build, range(1, gone_s), BOTH, server)
+    asked(build, range(gone_s, 200), ("broker-b",), server)
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == kinds
+
+
 def test_how_long_a_broker_stayed_is_measured() -> None:
     assert judge(run_of("kill", 13)).measures["left_after_ms"] == {"f1/broker-a/namesrv-1": 3000}
 
