@@ -94,9 +94,11 @@ def _name_server(properties: Properties, defects: Sequence[str]) -> Role:
 
 def _broker(properties: Properties, defects: Sequence[str]) -> Role:
     from reference_impl.broker import Broker, BrokerConfig
+    from reference_impl.replication import ReplicationConfig
     from reference_impl.store import StoreConfig
 
-    _report(properties.unknown([*BrokerConfig.from_properties({}).described(), *StoreConfig.property_names()]))
+    names = [*BrokerConfig.from_properties({}).described(), *StoreConfig.property_names(), *ReplicationConfig.names()]
+    _report(properties.unknown(names))
     return Broker(BrokerConfig.from_properties(properties.values), checked_defects(defects, "broker"))
 
 

@@ -1,4 +1,4 @@
-"""The broker role: one master of RocketMQ's *single master* and *multi-master* modes.
+"""The broker role: a master or a slave of RocketMQ's classic modes.
 
 Question: what does a RocketMQ broker do with each request, at each start, tick and stop?
 
@@ -10,9 +10,12 @@ request is looked up by its code in one table of handlers; a handler returns its
     ticks   5 s parked pulls, 10 s silent clients, 5 s consumer offsets, 10 s delay offsets, 30 s registration
     stop    connections of clients end, the store flushes, tables are written, the NameServers are told, exit
 
-Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. There is no
-replication here yet: a slave is refused as a configuration, and a SYNC_MASTER answers SLAVE_NOT_AVAILABLE as one does
-that has no slave. Transactions, SQL92 filters, request-reply and POP are not served.
+Copies of the log are :mod:`reference_impl.replication`'s business, which is asked first about links and timers; what
+clients see differently on a slave is :mod:`reference_impl.broker.slave`'s. A slave delivers no delayed messages, and
+writes only the consumer offsets by itself: its other tables are its master's.
+
+Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. Transactions,
+SQL92 filters, request-reply and POP are not served.
 """
 
 from __future__ import annotations
@@ -30,15 +33,16 @@ from reference_impl.broker.reads import Reads
 from reference_impl.broker.registration import Registration
 from reference_impl.broker.send import Sends
 from reference_impl.broker.send_back import SendBacks
+from reference_impl.broker.slave import TablesOfSlave, slave_handlers
 from reference_impl.broker.state import Files, State
 from reference_impl.broker.statistics import Statistics
 from reference_impl.broker.topics import SCHEDULE_TOPIC, TopicTable
 from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import SECOND, Environment, Link
+from reference_impl.replication import Replication, ReplicationConfig
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.config_file import ConfigFile, ConfigUnreadable
 from reference_impl.store.message_store import MessageStore, StoreUnloadable
-from reference_impl.store.request import PutStatus
 from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.remoting import Handler, Remoting, not_supported
 
@@ -62,13 +66,10 @@ class Broker:
     """
 
     def __init__(self, config: BrokerConfig, defects: Iterable[str] = ()) -> None:
-        _check_mode(config)
         self.config = config
         self.defects = frozenset(defects)
         store = MessageStore(_store_config(config), self.defects)
         store.on_arrived = self._arrived
-        if config.broker_role == "SYNC_MASTER":
-            store.replica_gate = lambda _env, _end, _decide: PutStatus.SLAVE_NOT_AVAILABLE
         remoting = Remoting(self._handle, on_gone=self._connection_gone)
         topics = TopicTable(config)
         registration = Registration(config, remoting, topics, self._order_changed)
@@ -86,9 +87,21 @@ class Broker:
         self._pulls = Pulls(self._state)
         self._membership = Membership(self._state)
         self._handlers = self._all_handlers()
+        self.replication = Replication(
+            ReplicationConfig.from_properties(config.properties),
+            store,
+            remoting,
+            TablesOfSlave(self._state),
+            listen_address=config.ha_listen_address,
+            own_address=config.address,
+            defects=self.defects,
+        )
+        registration.on_master = self.replication.master_learned
         self._main_port_only = frozenset(self._pulls.handlers())
         self._fast_listener = config.listen_addresses[1]
         self._ticks: dict[Hashable, Callable[[Environment], None]] = {
+        if config.is_slave:
+            self._handlers = slave_handlers(self._state, self._handlers)
             _SWEEP: self._tick_sweep,
             _CLIENTS: self._tick_clients,
             _OFFSETS: self._tick_offsets,
@@ -98,6 +111,7 @@ class Broker:
 
     def _all_handlers(self) -> dict[int, Handler]:
         state = self._state
+        self._timed = (store, remoting, self.replication, registration, self._state.delays)
         return {
             **Sends(state).handlers(),
             **self._pulls.handlers(),
@@ -123,8 +137,10 @@ class Broker:
         env.set_timer(_SWEEP, self._sweep_ns())
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         env.set_timer(_OFFSETS, FIRST_SAVE_NS)
-        env.set_timer(_DELAYS, FIRST_SAVE_NS)
-        self._state.delays.start(env)
+        if not self.config.is_slave:
+            env.set_timer(_DELAYS, FIRST_SAVE_NS)
+            self._state.delays.start(env)
+        self.replication.start(env)
         self._registration.start(env)
         env.note("broker_started", address=self.config.address, log_end=self._state.store.log_end)
 
@@ -159,12 +175,14 @@ class Broker:
 
     def _store_is_down(self, env: Environment) -> None:
         state = self._state
-        texts = (
-            (state.files.topics, state.topics.file_text()),
-            (state.files.groups, state.groups.file_text()),
-            (state.files.offsets, state.offsets.file_text()),
-            (state.files.delays, state.delays.file_text()),
-        )
+        self.replication.stop(env)
+        texts = [(state.files.offsets, state.offsets.file_text())]
+        if not self.config.is_slave:
+            texts += [
+                (state.files.topics, state.topics.file_text()),
+                (state.files.groups, state.groups.file_text()),
+                (state.files.delays, state.delays.file_text()),
+            ]
         missing = len(texts)
 
         def saved(env: Environment) -> None:
@@ -184,19 +202,21 @@ class Broker:
     # --- events -----------------------------------------------------------------------------------------------------
 
     def on_connected(self, env: Environment, link: Link) -> None:
-        """A client is there, or a NameServer."""
+        """A client is there, a NameServer, a slave, our master."""
         if self._stopping and env.listener(link) is not None:
             env.close(link)
-            return
-        self._state.remoting.on_connected(env, link)
+        elif not self.replication.on_connected(env, link):
+            self._state.remoting.on_connected(env, link)
 
     def on_closed(self, env: Environment, link: Link) -> None:
-        """A client or a NameServer is gone."""
-        self._state.remoting.on_closed(env, link)
+        """Whoever was there is gone."""
+        if not self.replication.on_closed(env, link):
+            self._state.remoting.on_closed(env, link)
 
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
-        """Requests of clients, answers of NameServers."""
-        self._state.remoting.on_bytes(env, link, data)
+        """Requests of clients, answers of NameServers, pieces of the log and reports of slaves."""
+        if not self.replication.on_bytes(env, link, data):
+            self._state.remoting.on_bytes(env, link, data)
         self._pulls.run_woken(env)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
@@ -204,8 +224,8 @@ class Broker:
         tick = self._ticks.get(key)
         if tick is not None:
             tick(env)
-        elif not self._state.store.on_timer(env, key) and not self._state.remoting.on_timer(env, key):
-            self._registration.on_timer(env, key) or self._state.delays.on_timer(env, key)
+        else:
+            any(part.on_timer(env, key) for part in self._timed)
         self._pulls.run_woken(env)
 
     def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
@@ -262,13 +282,6 @@ class Broker:
     def _tick_delays(self, env: Environment) -> None:
         env.set_timer(_DELAYS, self._state.config.flush_delay_offset_interval_ns)
         self._state.files.delays.save(env, self._state.delays.file_text())
-
-
-def _check_mode(config: BrokerConfig) -> None:
-    if not config.is_master:
-        raise ConfigurationError(
-            f"brokerRole={config.broker_role}, brokerId={config.broker_id}: only masters with brokerId 0 exist here"
-        )
 
 
 def _store_config(config: BrokerConfig) -> StoreConfig:

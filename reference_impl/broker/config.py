@@ -7,8 +7,9 @@ NettyServerConfig); the store reads its own from the same mapping (``BrokerConfi
 unread). Durations end in ``_ns`` here, whatever unit the property has.
 
 Limits. An unknown name is carried along and shown by GET_BROKER_CONFIG, as RocketMQ does; a known name with a value
-that cannot be read is one :class:`ConfigurationError`. Two names are ours: ``metadataSync`` (force topics.json and its
-siblings to the disk; RocketMQ never does) and ``bindAddress`` (RocketMQ 5's name; default here: ``brokerIP1``).
+that cannot be read is one :class:`ConfigurationError`. Three names are ours: ``metadataSync`` (force topics.json and
+its siblings to the disk; RocketMQ never does), ``bindAddress`` (RocketMQ 5's name; default here: ``brokerIP1``) and
+``release`` (4.9.7 or 5.3.3: whose habits a pair of master and slave shows; everything else is 4.9.7's).
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ class BrokerConfig:
     broker_id: int = MASTER_ID
     cluster_name: str = "DefaultCluster"
     broker_ip: str = "127.0.0.1"
+    broker_ip2: str = "127.0.0.1"
     bind_address: str = "127.0.0.1"
     listen_port: int = 10911
     ha_listen_port: int = 10912
+    release: str = "4.9.7"
     nameservers: tuple[Address, ...] = ()
     broker_role: str = "ASYNC_MASTER"
     broker_permission: int = 6
@@ -75,8 +78,13 @@ class BrokerConfig:
 
     @property
     def ha_address(self) -> Address:
-        """``brokerIP1:haListenPort``."""
-        return f"{self.broker_ip}:{self.ha_listen_port}"
+        """Where slaves are told to connect: ``brokerIP2:haListenPort``."""
+        return f"{self.broker_ip2}:{self.ha_listen_port}"
+
+    @property
+    def ha_listen_address(self) -> Address:
+        """Where slaves are accepted."""
+        return f"{self.bind_address}:{self.ha_listen_port}"
 
     @property
     def listen_addresses(self) -> tuple[Address, Address]:
@@ -84,8 +92,12 @@ class BrokerConfig:
         return f"{self.bind_address}:{self.listen_port}", f"{self.bind_address}:{self.listen_port - 2}"
 
     @property
-    def is_master(self) -> bool:
-        return self.broker_id == MASTER_ID and self.broker_role != "SLAVE"
+    def is_slave(self) -> bool:
+        return self.broker_role == "SLAVE"
+
+    @property
+    def is_5x(self) -> bool:
+        return self.release == "5.3.3"
 
     @property
     def readable(self) -> bool:
@@ -101,6 +113,10 @@ class BrokerConfig:
         known = {name: convert(key, properties[key]) for key, name, convert in _PROPERTIES if key in properties}
         known.setdefault("delay_levels", _delay_levels("messageDelayLevel", DEFAULT_DELAY_LEVELS))
         known.setdefault("bind_address", known.get("broker_ip", cls.broker_ip))
+        known.setdefault("broker_ip2", known.get("broker_ip", cls.broker_ip))
+        known["ha_listen_port"] = _ha_port(known)
+        if known.get("broker_role") != "SLAVE":
+            known["broker_id"] = MASTER_ID  # RocketMQ: BrokerStartup sets it, whatever was configured
         return _checked(cls(properties=dict(properties), **known))
 
     def updated(self, changes: Mapping[str, str]) -> BrokerConfig:
@@ -114,6 +130,14 @@ class BrokerConfig:
         """All properties with their values as text: those given, and those obeyed with their defaults."""
         obeyed = {key: _as_text(name, getattr(self, name)) for key, name, _ in _PROPERTIES if name != "delay_levels"}
         return {"messageDelayLevel": DEFAULT_DELAY_LEVELS, **obeyed, **self.properties}
+
+
+def _ha_port(known: Mapping[str, Any]) -> int:
+    """4.9 overwrites a configured port, 5.x takes it (RocketMQ: BrokerStartup, BrokerController)."""
+    configured = known.get("ha_listen_port", 0)
+    if known.get("release") == "5.3.3" and configured > 0:
+        return int(configured)
+    return int(known.get("listen_port", BrokerConfig.listen_port)) + 1
 
 
 DEFAULT_DELAY_LEVELS: Final = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -168,14 +192,22 @@ def _role(key: str, value: str) -> str:
     return value
 
 
+def _release(key: str, value: str) -> str:
+    if value not in ("4.9.7", "5.3.3"):
+        raise ConfigurationError(f"{key}={value}: expected 4.9.7 or 5.3.3")
+    return value
+
+
 _PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
     ("brokerName", "broker_name", _text),
     ("brokerId", "broker_id", _integer),
     ("brokerClusterName", "cluster_name", _text),
     ("brokerIP1", "broker_ip", _text),
+    ("brokerIP2", "broker_ip2", _text),
     ("bindAddress", "bind_address", _text),
     ("listenPort", "listen_port", _integer),
     ("haListenPort", "ha_listen_port", _integer),
+    ("release", "release", _release),
     ("namesrvAddr", "nameservers", _addresses),
     ("brokerRole", "broker_role", _role),
     ("brokerPermission", "broker_permission", _integer),
@@ -238,8 +270,8 @@ def _checked(config: BrokerConfig) -> BrokerConfig:
         raise ConfigurationError(
             f"listenPort={config.listen_port}: expected 3 to 65535 (the fast channel is two below)"
         )
-    if config.broker_id < 0:
-        raise ConfigurationError(f"brokerId={config.broker_id}: expected 0 for a master, more for a slave")
+    if config.is_slave and config.broker_id <= MASTER_ID:
+        raise ConfigurationError(f"brokerId={config.broker_id}: a slave's brokerId must be greater than 0")
     if not config.broker_name:
         raise ConfigurationError("brokerName is empty")
     return replace(config, nameservers=tuple(dict.fromkeys(config.nameservers)))

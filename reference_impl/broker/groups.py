@@ -50,6 +50,13 @@ class GroupTable:
         self.groups.update(table.subscription_group_table)
         self.version = table.data_version
 
+    def take(self, table: SubscriptionGroupTable) -> bool:
+        """A slave becomes what its master is; True if the versions differ."""
+        if self.version.same_as(table.data_version):
+            return False
+        self.groups, self.version = dict(table.subscription_group_table), table.data_version
+        return True
+
     def find(self, name: str, wall_ms: int) -> SubscriptionGroupConfig | None:
         """The group, made if it may be; ``None`` where it may not."""
         group = self.groups.get(name)

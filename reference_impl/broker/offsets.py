@@ -50,6 +50,11 @@ class ConsumerOffsets:
             del self.table[f"{topic}@{group}"]
         self._text = None
 
+    def take(self, offsets: Mapping[str, Mapping[int, int]]) -> None:
+        """A slave takes its master's entries over its own, whichever is greater; what only it has stays."""
+        self.table.update({key: dict(queues) for key, queues in offsets.items()})
+        self._text = None
+
     def load(self, parsed: Mapping[str, Any]) -> None:
         """Take over the parsed file; keys of queues may be texts or numbers."""
         table = parsed.get("offsetTable") or {}

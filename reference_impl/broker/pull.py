@@ -10,10 +10,11 @@ Then the store's status becomes the answer:
     nothing matches, or the data is gone        20    next = behind the last entry looked at
     at the end, queue empty and offset 0        19    parked if the consumer may be suspended
     before the start, beyond the end, other     21    next = min, max or 0; first an event message is stored
+                                                      on a slave 20, next unchanged, and the master is suggested
 
 Answers 0, 19, 20 and 21 always carry the four offsets, errors carry none. A parked pull is answered by the first
 message that fits, by the sweep, or by its end (:mod:`reference_impl.broker.parking`); it is then run again in full, and
-must not be parked a second time.
+must not be parked a second time. A slave takes no commits with pulls, and nothing wakes a pull there but the sweep.
 
 Limits. Tag expressions only. 361 is answered although 4.9.7 does not know it, because lite-pull clients of 5.x insist.
 """
@@ -140,7 +141,7 @@ class Pulls:
             answer = None
         else:
             answer = self._answer(env, link, request, header, group, found, code)
-        if first_pass and header.sys_flag & COMMIT:
+        if first_pass and header.sys_flag & COMMIT and not self._state.config.is_slave:
             self._state.offsets.commit(header.group, header.topic, header.queue_id, header.commit_offset)
         return answer
 
@@ -182,6 +183,10 @@ class Pulls:
         self._state.counters.messages_pulled += len(found.records)
         if code != ResponseCode.PULL_OFFSET_MOVED:
             return answer
+        if self._state.config.is_slave and not self._state.store.config.offset_check_in_slave:
+            # The master may know better, and the slave may have it soon: the consumer asks again, and there.
+            fields["suggestWhichBrokerId"] = str(group.broker_id)
+            return Command(ResponseCode.PULL_RETRY_IMMEDIATELY, fields, remark=found.status.value)
         self._store_moved_event(env, link, request, header, found, answer)
         return None
 

@@ -6,9 +6,8 @@ Model (RocketMQ: BrokerController#registerBrokerAll, BrokerOuterAPI). Everything
 parallel; none of them waits for another, and a failure is only noted. The full table is sent at the start, 10 s later,
 and every ``registerNameServerPeriod``; one-way after an auto-created topic; with only the new topic in it, and awaited,
 after an administrator made one. With ``forceRegister=false`` the periodic call first asks whether anything changed. An
-answer may bring the table of ordered topics.
-
-Limits. Only a master: what a slave learns about its master is not read.
+answer may bring the table of ordered topics, and to a slave the addresses of its master: of all answers of a round the
+first counts, once every NameServer has answered or failed. If none answers, nothing changes.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ from reference_impl.wire.registration import write_registration
 from reference_impl.wire.remoting import Answer, CallFailed, Remoting
 
 Done = Callable[[Environment], None]
+OnMaster = Callable[[Environment, Address | None, Address | None], None]
+"""(env, address of the master, its HA address); ``None``: there is none alive."""
 
 FIRST_PERIODIC_NS: Final = 10 * SECOND
 UNREGISTER_TIMEOUT_NS: Final = 3_000 * MS
@@ -43,6 +44,8 @@ class Registration:
         self._remoting = remoting
         self._topics = topics
         self._on_order = on_order
+        self.on_master: OnMaster | None = None
+        """Told after each round that was answered; set by a slave."""
 
     # --- timing -----------------------------------------------------------------------------------------------------
 
@@ -101,14 +104,29 @@ class Registration:
 
     def _send(self, env: Environment, table: TopicConfigTable, done: Done | None) -> None:
         request = self._request(table)
-        gather = _Gather(len(self.config.nameservers), done)
+        first: list[Command] = []
+
+        def finished(env: Environment) -> None:
+            if first and self.on_master is not None:
+                fields = first[0].fields
+                self.on_master(env, fields.get("masterAddr"), fields.get("haServerAddr"))
+            if done is not None:
+                done(env)
+
+        gather = _Gather(len(self.config.nameservers), finished)
+
+        def answered(env: Environment, server: Address, answer: Answer) -> None:
+            if not first and not isinstance(answer, CallFailed) and answer.code == ResponseCode.SUCCESS:
+                first.append(answer)
+            self._answered(env, server, answer, gather)
+
         for server in self.config.nameservers:
             self._remoting.call(
                 env,
                 server,
                 _copy(request),
                 self.config.register_timeout_ns,
-                lambda env, answer, server=server: self._answered(env, server, answer, gather),  # type: ignore[misc]
+                lambda env, answer, server=server: answered(env, server, answer),  # type: ignore[misc]
             )
         gather.check(env)
 

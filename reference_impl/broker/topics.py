@@ -155,6 +155,14 @@ class TopicTable:
             self._changed(wall_ms)
         return changed
 
+    def take(self, table: TopicConfigTable) -> bool:
+        """A slave becomes what its master is; True if the versions differ. RocketMQ: SlaveSynchronize."""
+        if self.version.same_as(table.data_version):
+            return False
+        self.topics, self.version = dict(table.topic_config_table), table.data_version
+        self._registration = None
+        return True
+
     def bump(self, wall_ms: int) -> None:
         """Count as a change without one (a new broker permission must reach the NameServers)."""
         self._changed(wall_ms)

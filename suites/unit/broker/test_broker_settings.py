@@ -48,7 +48,8 @@ def test_nameservers_are_a_list_without_repetitions() -> None:
         ({"brokerRole": "KING"}, "brokerRole=KING: expected ASYNC_MASTER, SYNC_MASTER or SLAVE"),
         ({"namesrvAddr": "nowhere"}, "namesrvAddr=nowhere: expected host:port"),
         ({"messageDelayLevel": "1s soon"}, "messageDelayLevel=1s soon: expected durations"),
-        ({"brokerId": "-1"}, "brokerId=-1: expected 0 for a master"),
+        ({"brokerRole": "SLAVE"}, "brokerId=0: a slave's brokerId must be greater than 0"),
+        ({"release": "6.0.0"}, "release=6.0.0: expected 4.9.7 or 5.3.3"),
         ({"brokerName": ""}, "brokerName is empty"),
     ],
 )
@@ -58,10 +59,25 @@ def test_a_bad_value_is_one_clear_error(properties: dict[str, str], words: str) 
     assert str(caught.value).startswith(words)
 
 
-@pytest.mark.parametrize("properties", [{"brokerRole": "SLAVE", "brokerId": "1"}, {"brokerId": "1"}])
-def test_a_slave_is_refused(properties: dict[str, str]) -> None:
-    with pytest.raises(ConfigurationError, match="only masters with brokerId 0 exist here"):
-        Broker(BrokerConfig.from_properties(properties))
+def test_a_masters_broker_id_is_0_whatever_is_configured() -> None:
+    assert BrokerConfig.from_properties({"brokerRole": "SYNC_MASTER", "brokerId": "3"}).broker_id == 0
+    assert BrokerConfig.from_properties({"brokerRole": "SLAVE", "brokerId": "3"}).broker_id == 3
+
+
+@pytest.mark.parametrize(
+    ("release", "configured", "listens"),
+    [
+        ("4.9.7", {}, 12001),
+        ("4.9.7", {"haListenPort": "7"}, 12001),
+        ("5.3.3", {}, 12001),
+        ("5.3.3", {"haListenPort": "7"}, 7),
+    ],
+)
+def test_the_ha_port_is_the_next_one_unless_5x_is_told_otherwise(
+    release: str, configured: dict[str, str], listens: int
+) -> None:
+    config = BrokerConfig.from_properties({"listenPort": "12000", "release": release, **configured})
+    assert config.ha_listen_port == listens
 
 
 def test_a_bad_store_property_is_refused_when_the_broker_is_made() -> None:

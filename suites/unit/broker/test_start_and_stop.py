@@ -11,8 +11,8 @@ from suites.unit.broker.broker_by_hand import HOST, BrokerByHand
 CONFIG = "store/config"
 
 
-def test_it_listens_on_the_main_port_and_two_below() -> None:
-    assert BrokerByHand().env.listening == [f"{HOST}:10911", f"{HOST}:10909"]
+def test_it_listens_on_the_main_port_two_below_and_one_above() -> None:
+    assert BrokerByHand().env.listening == [f"{HOST}:10911", f"{HOST}:10909", f"{HOST}:10912"]
 
 
 def test_pulls_are_served_on_the_main_port_only() -> None:
