@@ -84,9 +84,6 @@ class Broker:
             files=_files(config, store.config.store_path_root_dir),
             announce=registration.announce,
         )
-        self._pulls = Pulls(self._state)
-        self._membership = Membership(self._state)
-        self._handlers = self._all_handlers()
         self.replication = Replication(
             ReplicationConfig.from_properties(config.properties),
             store,
@@ -97,21 +94,24 @@ class Broker:
             defects=self.defects,
         )
         registration.on_master = self.replication.master_learned
+        self._pulls = Pulls(self._state)
+        self._membership = Membership(self._state)
+        self._handlers = self._all_handlers()
+        if config.is_slave:
+            self._handlers = slave_handlers(self._state, self._handlers)
         self._main_port_only = frozenset(self._pulls.handlers())
         self._fast_listener = config.listen_addresses[1]
         self._ticks: dict[Hashable, Callable[[Environment], None]] = {
-        if config.is_slave:
-            self._handlers = slave_handlers(self._state, self._handlers)
             _SWEEP: self._tick_sweep,
             _CLIENTS: self._tick_clients,
             _OFFSETS: self._tick_offsets,
             _DELAYS: self._tick_delays,
         }
+        self._timed = (store, remoting, self.replication, registration, self._state.delays)
         self._stopping = False
 
     def _all_handlers(self) -> dict[int, Handler]:
         state = self._state
-        self._timed = (store, remoting, self.replication, registration, self._state.delays)
         return {
             **Sends(state).handlers(),
             **self._pulls.handlers(),
@@ -171,11 +171,11 @@ class Broker:
         for link in self._state.remoting.links():
             if env.listener(link) is not None:
                 self._state.remoting.close(env, link)
+        self.replication.stop(env)
         self._state.store.shutdown(env, self._store_is_down)
 
     def _store_is_down(self, env: Environment) -> None:
         state = self._state
-        self.replication.stop(env)
         texts = [(state.files.offsets, state.offsets.file_text())]
         if not self.config.is_slave:
             texts += [
