@@ -1,11 +1,12 @@
 """One Spark session with settings that fit where it runs.
 
 Locally (the default, ``local[*]``) a session that answers small questions must start fast: no UI, two shuffle
-partitions, no adaptive planning, the parallel collector, and a class-data archive that halves the JVM's start. On a
-cluster (``MQCHAOS_SPARK_MASTER``) none of that is set: its administrators know better.
+partitions, no adaptive planning, the parallel collector, the quick compiler only. On a cluster
+(``MQCHAOS_SPARK_MASTER``) none of that is set: its administrators know better.
 
 The Java to use is the machine's own 17+ or the trimmed runtime from PyPI (``harness.java``); Python workers must be
-this interpreter, or Spark takes whatever ``python3`` is on the path.
+this interpreter, or Spark takes whatever ``python3`` is on the path. What the virtual machine says on standard error
+goes to a log file in the cache folder, of which the end is shown if the session does not start.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.java import find_java
+from harness.cache import cache_folder
+from harness.errors import BackendUnavailable
+from harness.java import find_java, spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +35,7 @@ _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.log.level": "ERROR",
 }
@@ -39,16 +43,21 @@ _LOCAL_SETTINGS = {
 
 @contextmanager
 def spark_session(name: str) -> Iterator[SparkSession]:
-    """A session that is stopped on leaving; ``BackendUnavailable`` where no Java 17+ is found."""
+    """A session that is stopped on leaving; ``BackendUnavailable`` where no Java 17+ is found or it does not start."""
     master = os.environ.get("MQCHAOS_SPARK_MASTER", "local[*]")
     _prepare_environment(local=master.startswith("local"))
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
     if master.startswith("local"):
-        for key, value in {**_LOCAL_SETTINGS, "spark.driver.extraJavaOptions": _jvm_options()}.items():
+        for key, value in _LOCAL_SETTINGS.items():
             builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    log = cache_folder() / "spark.log"
+    try:
+        with _standard_error_to(log):
+            session = builder.getOrCreate()
+    except Exception as problem:
+        raise BackendUnavailable(f"Spark did not start: {problem}", place=str(log), hint=_end_of(log)) from problem
     try:
         yield session
     finally:
@@ -56,22 +65,27 @@ def spark_session(name: str) -> Iterator[SparkSession]:
 
 
 def _prepare_environment(*, local: bool) -> None:
-    os.environ["JAVA_HOME"] = str(find_java().home)
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    os.environ["JAVA_HOME"] = str(spark_home(find_java(), cache_folder()))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 
-def _jvm_options() -> str:
-    """Parallel collector, and the class archive: written at the end of the first session, used by later ones."""
-    archive = _archive()
-    share = f"-XX:SharedArchiveFile={archive}" if archive.exists() else f"-XX:ArchiveClassesAtExit={archive}"
-    return f"-XX:+UseParallelGC -Xlog:cds=off -Xlog:cds+dynamic=off -Xshare:auto {share}"
+@contextmanager
+def _standard_error_to(log: Path) -> Iterator[None]:
+    """Processes started inside keep *log* as their standard error; ours is back afterwards."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with log.open("w") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
-def _archive() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mqchaos"
-    cache.mkdir(parents=True, exist_ok=True)
-    import pyspark
-
-    return cache / f"spark-{pyspark.__version__}-java-{find_java().version}.jsa"
+def _end_of(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return " | ".join(lines[-3:]) or "the log is empty"

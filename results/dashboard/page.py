@@ -19,6 +19,15 @@ from results.dashboard import svg
 
 Row = Mapping[str, Any]
 
+_MODES = (
+    "single-master",
+    "multi-master",
+    "multi-master-multi-slave-async",
+    "multi-master-multi-slave-sync",
+    "dledger",
+)
+"""From the weakest promise to the strongest; the order of every drawing."""
+
 
 def build(marts: Path, out: Path) -> Path:
     """Write the page for the marts in *marts* to *out*; ``FileNotFoundError`` names a mart that is missing."""
@@ -41,7 +50,7 @@ def build(marts: Path, out: Path) -> Path:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return rows
+    return sorted(rows, key=lambda row: (_MODES.index(row["mode"]), row["flush"], row["fault"]))
 
 
 def _headline(rows: Sequence[Row]) -> str:
@@ -61,7 +70,7 @@ def _by_world(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
 
 
 def _configuration(row: Row) -> str:
-    return f"{row['mode']}, {row['flush']} flush"
+    return f"{row['mode']}/{row['flush']}"
 
 
 def _grid_section(rows: Sequence[Row], title: str) -> str:
@@ -100,7 +109,7 @@ def _recovery_section(rows: Sequence[Row]) -> str:
         svg.Range(
             f"{_configuration(row)}, {row['fault']} ({_world(row)})",
             *(float(row[key]) for key in ("p50_ms", "p90_ms", "p99_ms", "max_ms")),
-            note=f"{row['never']} of {row['recoveries']} never" if row["never"] else "",
+            note=f"{row['never']} of {row['recoveries']} not before the load ended" if row["never"] else "",
         )
         for row in measured
     ]

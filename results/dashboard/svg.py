@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 PASSED, UNKNOWN, FAILED, MEASURE = "var(--pass)", "var(--unknown)", "var(--fail)", "var(--measure)"
-_LABEL_WIDTH, _ROW_HEIGHT, _PLOT_WIDTH = 320, 24, 560
+_LABEL_WIDTH, _ROW_HEIGHT, _PLOT_WIDTH = 400, 24, 520
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def _cell(x: float, y: float, width: float, cell: Cell | None, name: str) -> str
     if cell is None:
         return f'<rect x="{x + 2}" y="{y}" width="{width - 4}" height="30" rx="4" fill="none" stroke="var(--rule)"/>'
     return (
-        f'<g><title>{escape(name)}: {cell.text}</title><rect x="{x + 2}" y="{y}" width="{width - 4}" height="30" rx="4" '
-        f'fill="{cell.colour}"/>{_text(x + width / 2, y + 20, cell.text, anchor="middle", colour="#fff", size=12)}</g>'
+        f"<g><title>{escape(name)}: {cell.text}</title>"
+        f'<rect x="{x + 2}" y="{y}" width="{width - 4}" height="30" rx="4" fill="{cell.colour}"/>{_text(x + width / 2, y + 20, cell.text, anchor="middle", colour="#fff", size=12)}</g>'
     )
 
 
@@ -90,11 +90,11 @@ class Range:
 
 def ranges(rows: Sequence[Range], unit: str) -> str:
     """Median as a dot, 90 % as a thick bar, 99 % as a thin one, the maximum as a tick."""
-    axis = _LogAxis(1.0, max([10.0, *(row.greatest for row in rows)]))
+    axis = _LogAxis(max(1.0, min(row.p50 for row in rows)), max([10.0, *(row.greatest for row in rows)]))
     marks = axis.drawn(len(rows) * _ROW_HEIGHT, unit, zero=False)
     for y, row in enumerate(rows):
         marks += _range(row, axis, 30 + y * _ROW_HEIGHT, unit)
-    return _svg(_LABEL_WIDTH + _PLOT_WIDTH + 120, 46 + len(rows) * _ROW_HEIGHT, marks)
+    return _svg(_LABEL_WIDTH + _PLOT_WIDTH + 260, 46 + len(rows) * _ROW_HEIGHT, marks)
 
 
 def _range(row: Range, axis: _LogAxis, y: float, unit: str) -> Iterable[str]:
@@ -112,7 +112,8 @@ class _LogAxis:
     """Decades from *low* up to the decade above *high*; values below *low* sit on the left edge."""
 
     def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = math.floor(math.log10(low)), max(math.ceil(math.log10(high)), 1)
+        self.low = math.floor(math.log10(low))
+        self.high = max(math.ceil(math.log10(high)), self.low + 1)
 
     def at(self, value: float) -> float:
         place = (math.log10(value) - self.low) / (self.high - self.low) if value > 0 else -0.04
