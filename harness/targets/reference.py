@@ -18,6 +18,8 @@ from pathlib import Path
 
 import reference_impl
 from harness.backends.backend import NodeSpec
+from harness.errors import UsageError
+from reference_impl.configuration import ConfigurationError
 from reference_impl.defects import DEFECTS
 from reference_impl.environment import Role
 
@@ -31,7 +33,13 @@ class ReferenceTarget:
         """Nothing is fetched."""
 
     def role(self, spec: NodeSpec) -> Role:
-        """A fresh role; one object a life of the node."""
+        """A fresh role; one object a life of the node. ``UsageError`` for a property that cannot be used."""
+        try:
+            return self._role(spec)
+        except ConfigurationError as error:
+            raise UsageError(f"{spec.name}: {error}", hint="see properties in the scenario") from error
+
+    def _role(self, spec: NodeSpec) -> Role:
         if spec.kind == "namesrv":
             from reference_impl.namesrv import NameServer, NamesrvConfig
 

@@ -163,5 +163,6 @@ def _fetch(version: str, jars: Path) -> None:
 
 
 def _complaint(output: str) -> str:
-    errors = [line.removeprefix("[ERROR] ") for line in output.splitlines() if line.startswith("[ERROR] ")]
-    return errors[0] if errors else output.strip()[-300:]
+    """Maven's first sentence; even in batch mode it may begin with an escape code."""
+    errors = [line.partition("[ERROR] ")[2].strip() for line in output.splitlines()]
+    return next((error for error in errors if error), output.strip()[-300:])
