@@ -50,10 +50,9 @@ def verdict_grid(rows: Sequence[str], columns: Sequence[str], cells: dict[tuple[
 def _cell(x: float, y: float, width: float, cell: Cell | None, name: str) -> str:
     if cell is None:
         return f'<rect x="{x + 2}" y="{y}" width="{width - 4}" height="30" rx="4" fill="none" stroke="var(--rule)"/>'
-    return (
-        f"<g><title>{escape(name)}: {cell.text}</title>"
-        f'<rect x="{x + 2}" y="{y}" width="{width - 4}" height="30" rx="4" fill="{cell.colour}"/>{_text(x + width / 2, y + 20, cell.text, anchor="middle", colour="#fff", size=12)}</g>'
-    )
+    box = f'<rect x="{x + 2}" y="{y}" width="{width - 4}" height="30" rx="4" fill="{cell.colour}"/>'
+    label = _text(x + width / 2, y + 20, cell.text, anchor="middle", colour="#fff", size=12)
+    return f"<g><title>{escape(name)}: {cell.text}</title>{box}{label}</g>"
 
 
 @dataclass(frozen=True)

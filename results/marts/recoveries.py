@@ -1,16 +1,19 @@
 """One row a cell and side: how long after a fault the first send to a queue succeeded again.
 
 A recovery is measured for every queue and every injected fault: from the injection to the completion of the first
-``ok`` send that was *invoked* after it. ``affected`` separates the queues of the broken nodes from all others.
-``never`` counts queues that saw no success to the end of the load. Times in milliseconds.
+``ok`` send that was *invoked* after it. ``affected`` separates the queues of brokers that were broken, or cut off from
+somebody, from all others. ``never`` counts queues that saw no success to the end of the load. Times in milliseconds.
 """
 
 QUERY = """
 WITH faults AS (
     SELECT run, fault, min(ns) AS injected_ns FROM events WHERE kind = 'fault' AND step = 'inject' GROUP BY run, fault
+), hit AS (
+    SELECT run, fault,
+           explode(concat(array(node), coalesce(from_json(detail, 'right array<string>').right, array()))) AS node
+    FROM events WHERE kind = 'fault' AND step = 'resolve'
 ), broken AS (
-    SELECT run, fault, collect_set(regexp_replace(node, '-[0-9]+$', '')) AS brokers
-    FROM events WHERE kind = 'fault' AND step = 'inject' GROUP BY run, fault
+    SELECT run, fault, collect_set(regexp_replace(node, '-[0-9]+$', '')) AS brokers FROM hit GROUP BY run, fault
 ), sends AS (
     SELECT run, queue, invoke_ns, complete_ns FROM ops WHERE f = 'send' AND outcome = 'ok'
 ), firsts AS (
