@@ -20,6 +20,9 @@ from harness.seeds import text as seed_text
 
 LINES_MAX: Final = 25
 ALLOWED_MAX: Final = 3
+EVERYDAY: Final = ("stale",)
+"""Allowed anomalies that every run has (dispatch is asynchronous): the report shows them, the summary does not."""
+
 FRAME_LINES: Final = 6
 """Head, counts, passed checks, seed, report, replay."""
 
@@ -75,7 +78,8 @@ def _worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _findings(verdicts: Sequence[Verdict], style: Style) -> list[str]:
     bad = [verdict for verdict in _worst_first(verdicts) if verdict.outcome > Outcome.PASS]
-    allowed = [f"  allowed: {a.sentence}" for verdict in verdicts for a in verdict.anomalies if a.allowed]
+    remarkable = [a for verdict in verdicts for a in verdict.anomalies if a.allowed and a.kind not in EVERYDAY]
+    allowed = [f"  allowed: {anomaly.sentence}" for anomaly in remarkable]
     shown = _cut(allowed, ALLOWED_MAX, "  allowed")
     room = LINES_MAX - FRAME_LINES - len(shown)
     lines: list[str] = []

@@ -71,6 +71,13 @@ def test_a_good_run_says_so_and_how_to_see_it_again() -> None:
     ]
 
 
+def test_what_every_run_has_is_left_to_the_report() -> None:
+    stale = Verdict("log", Outcome.PASS, (Anomaly("stale", "an end was told late", allowed=True),))
+    assert lines_of(Result((stale,)))[1:2] == ["  pass: log"]
+    forbidden = Verdict("log", Outcome.FAIL, (Anomaly("stale", "an end was told late"),))
+    assert "    an end was told late" in lines_of(Result((forbidden,)))
+
+
 def test_the_worst_comes_first_whatever_the_order_of_the_checks() -> None:
     lines = lines_of(Result((PASSED, UNTOLD, bad(1))))
     assert lines[:6] == [
