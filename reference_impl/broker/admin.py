@@ -78,9 +78,13 @@ class Admin:
             remark = f"java.lang.IllegalArgumentException: topicFilterType {topic.topic_filter_type}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         self._state.topics.put(topic, env.wall())
-        self._state.files.topics.save(env, self._state.topics.file_text())
+        self._state.save_topics(env)
         answer = Command(ResponseCode.SUCCESS, remark=NO_CODE_REMARK)
-        self._registration.register_one(env, topic, lambda env: self._state.remoting.reply(env, link, request, answer))
+
+        def registered(env: Environment) -> None:
+            self._state.remoting.reply(env, link, request, answer)
+
+        self._state.when_topics_are_saved(env, lambda env: self._registration.register_one(env, topic, registered))
         return None
 
     def all_topics(self, env: Environment, link: Link, request: Command) -> Command:
@@ -92,7 +96,7 @@ class Admin:
         topic = text(request, "topic")
         self._check_name(topic)
         if self._state.topics.remove(topic, env.wall()):
-            self._state.files.topics.save(env, self._state.topics.file_text())
+            self._state.save_topics(env)
         self._state.store.delete_topic(env, topic)
         return Command(ResponseCode.SUCCESS)
 

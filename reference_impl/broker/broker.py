@@ -52,8 +52,11 @@ LOAD_FAILED_EXIT: Final = 253
 SWEEP_NS: Final = 5 * SECOND
 CLIENT_SCAN_NS: Final = 10 * SECOND
 FIRST_SAVE_NS: Final = 10 * SECOND
+SAVE_TIMEOUT_NS: Final = 5 * SECOND
+"""A stopping broker waits this long for tables that cannot be written."""
 
 _SWEEP, _CLIENTS, _OFFSETS, _DELAYS = (("broker", name) for name in ("sweep", "clients", "offsets", "delays"))
+_UNSAVED = ("broker", "unsaved")
 
 
 class Broker:
@@ -106,6 +109,7 @@ class Broker:
             _CLIENTS: self._tick_clients,
             _OFFSETS: self._tick_offsets,
             _DELAYS: self._tick_delays,
+            _UNSAVED: self._unregister,
         }
         self._timed = (store, remoting, self.replication, registration, self._state.delays)
         self._stopping = False
@@ -175,6 +179,7 @@ class Broker:
         self._state.store.shutdown(env, self._store_is_down)
 
     def _store_is_down(self, env: Environment) -> None:
+        """Write the tables; with ``metadataSync`` wait for them, but not for ever."""
         state = self._state
         texts = [(state.files.offsets, state.offsets.file_text())]
         if not self.config.is_slave:
@@ -189,10 +194,15 @@ class Broker:
             nonlocal missing
             missing -= 1
             if not missing:
-                self._registration.unregister(env, self._farewell)
+                self._unregister(env)
 
+        env.set_timer(_UNSAVED, SAVE_TIMEOUT_NS)
         for file, text in texts:
             file.save(env, text, saved)
+
+    def _unregister(self, env: Environment) -> None:
+        env.cancel_timer(_UNSAVED)
+        self._registration.unregister(env, self._farewell)
 
     def _farewell(self, env: Environment) -> None:
         self._state.remoting.close_all(env)
@@ -261,7 +271,7 @@ class Broker:
         self._membership.connection_gone(env, link)
 
     def _order_changed(self, env: Environment) -> None:
-        self._state.files.topics.save(env, self._state.topics.file_text())
+        self._state.save_topics(env)
 
     def _sweep_ns(self) -> int:
         config = self._state.config

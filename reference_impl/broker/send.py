@@ -147,7 +147,8 @@ class Sends:
             return Command(refusal.code, self._fields, remark=refusal.remark)
 
         def stored(env: Environment, result: PutResult) -> None:
-            self._state.remoting.reply(env, link, request, self._answer(header, put, result))
+            answer = self._answer(header, put, result)
+            self._state.when_topics_are_saved(env, lambda env: self._state.remoting.reply(env, link, request, answer))
 
         self._state.store.put(env, put, stored)
         return None

@@ -3,6 +3,10 @@
 Question: where does a request handler find what it needs? In one :class:`State`, made by the broker and handed to every
 group of handlers. The tables do not know each other; what must happen together (a new topic is saved and announced) is
 a method here.
+
+With ``metadataSync`` nobody is told of a message or a topic whose topics.json is not yet on the platter: such answers
+wait in :meth:`State.when_topics_are_saved`. Without it they never wait, also not for a file that could not be written,
+as in RocketMQ.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from reference_impl.store.config_file import ConfigFile
 from reference_impl.store.message_store import MessageStore
 from reference_impl.wire.bodies import SubscriptionGroupConfig, TopicConfig
 from reference_impl.wire.remoting import Remoting
+
+Done = Callable[[Environment], None]
 
 
 @dataclass
@@ -59,16 +65,42 @@ class State:
     groups: GroupTable
     delays: DelayedDelivery
     files: Files
-    announce: Callable[[Environment], None]
+    announce: Done
     offsets: ConsumerOffsets = field(default_factory=ConsumerOffsets)
     clients: ClientTable = field(default_factory=ClientTable)
     locks: QueueLocks = field(default_factory=QueueLocks)
     counters: Counters = field(default_factory=Counters)
+    _saves_begun: int = 0
+    _saves_ended: int = 0
+    _waiting: list[tuple[int, Done]] = field(default_factory=list)
 
     def topics_changed(self, env: Environment) -> None:
         """Save topics.json and announce the table, one-way (RocketMQ: registerBrokerAll(false, true, true))."""
-        self.files.topics.save(env, self.topics.file_text())
+        self.save_topics(env)
         self.announce(env)
+
+    def save_topics(self, env: Environment) -> None:
+        """Write topics.json."""
+        if not self.config.metadata_sync:
+            self.files.topics.save(env, self.topics.file_text())
+            return
+        self._saves_begun += 1
+        number = self._saves_begun
+        self.files.topics.save(env, self.topics.file_text(), lambda env: self._topics_saved(env, number))
+
+    def when_topics_are_saved(self, env: Environment, go_on: Done) -> None:
+        """*go_on* now, or when every save begun so far (or a later one) is durable."""
+        if self._saves_begun == self._saves_ended:
+            go_on(env)
+        else:
+            self._waiting.append((self._saves_begun, go_on))
+
+    def _topics_saved(self, env: Environment, number: int) -> None:
+        self._saves_ended = max(self._saves_ended, number)
+        ready = [go_on for wanted, go_on in self._waiting if wanted <= self._saves_ended]
+        self._waiting = [(wanted, go_on) for wanted, go_on in self._waiting if wanted > self._saves_ended]
+        for go_on in ready:
+            go_on(env)
 
     def internal_topic(self, env: Environment, name: str, queues: int) -> TopicConfig:
         """The retry or dead-letter topic *name*, made if it is not there."""

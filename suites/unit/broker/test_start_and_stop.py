@@ -83,8 +83,6 @@ def test_a_stop_closes_clients_first_flushes_writes_the_tables_and_exits() -> No
 
 def test_with_metadata_sync_a_stop_waits_until_its_tables_are_durable() -> None:
     made = BrokerByHand(metadataSync="true")
-    made.send("T")
-    made.sync_everything()
     made.role.on_stop(made.env)
     syncs = 0
     while made.env.exit_code is None:
@@ -139,3 +137,36 @@ def test_unread_requests_of_a_client_that_has_gone_do_no_harm() -> None:
     made.sync_everything()
     made.env.advance(30 * SECOND)
     assert made.answer(Code.GET_MAX_OFFSET, topic="T", queueId=0).fields == {"offset": "1"}
+
+
+def test_with_metadata_sync_a_send_that_makes_a_topic_waits_for_the_topics_file() -> None:
+    made = BrokerByHand(metadataSync="true")
+    fields = {"a": "PG", "b": "T", "c": "TBW102", "d": 4, "e": 0, "f": 0, "g": 1, "h": 0, "i": "", "m": False}
+    assert made.ask(Code.SEND_MESSAGE_V2, b"x", **fields) == []
+    made.sync_everything()
+    assert [answer.code for answer in made.received(made.client)] == [0]
+    assert [answer.code for answer in made.ask(Code.SEND_MESSAGE_V2, b"x", **fields)] == [0]
+
+
+def test_with_metadata_sync_a_later_save_answers_for_one_that_failed() -> None:
+    made = BrokerByHand(metadataSync="true")
+    fields = {"a": "PG", "c": "TBW102", "d": 4, "e": 0, "f": 0, "g": 1, "h": 0, "i": "", "m": False}
+    assert made.ask(Code.SEND_MESSAGE_V2, b"x", b="T1", **fields) == []
+    for file, token in made.env.syncs:
+        made.role.on_disk_error(made.env, file, token, "EIO")
+    made.env.syncs.clear()
+    assert made.received(made.client) == []
+    assert made.ask(Code.SEND_MESSAGE_V2, b"x", b="T2", **fields) == []
+    made.sync_everything()
+    assert [answer.code for answer in made.received(made.client)] == [0, 0]
+
+
+def test_a_stop_ends_although_the_tables_cannot_be_written() -> None:
+    made = BrokerByHand(metadataSync="true")
+    made.role.on_stop(made.env)
+    for _ in range(50):
+        for file, token in [entry for entry in made.env.syncs if "config" not in str(entry)]:
+            made.env.syncs.remove((file, token))
+            made.role.on_synced(made.env, file, token)
+    made.env.advance(5 * SECOND)
+    assert made.env.exit_code == 0
