@@ -34,6 +34,7 @@ Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed"]
 STORED_NOT_PROMISED: Final = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
 REFUSED: Final = (
     "CONNECT_FAILED",
+    "NO_ROUTE",
     "SYSTEM_BUSY",
     "MESSAGE_ILLEGAL",
     "SERVICE_NOT_AVAILABLE",

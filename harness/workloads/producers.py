@@ -9,7 +9,8 @@ application); every attempt below it is an op ``send`` (process of its own), wit
 So the log of each queue is checked as ever, a message that was stored by two attempts shows as two, and success as the
 application sees it is a question about ``produce``. A change of a client's routes is a note ``routes`` of its node.
 
-Consumers are those of kind ``log``. Limits. At most :data:`IN_FLIGHT_MAX` sends a node are under way; what comes due
+The last of several producers joins at half of the load: what a *new* client can do is seen in each such run. Consumers
+are those of kind ``log``. Limits. At most :data:`IN_FLIGHT_MAX` sends a node are under way; what comes due
 beyond them is *withheld* and counted.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import Final
 
 from harness.payload import Body, encode
@@ -123,7 +125,8 @@ class Application(Part):
     def __init__(self, stage: Stage, producer: Producer, record: AttemptRecorder, number: int, counts: Counter[str]):
         self._stage, self._producer, self._record, self._counts = stage, producer, record, counts
         load = stage.load
-        self._quota = load.rate_per_s * load.duration_ns // SECOND // load.producers
+        self.joins_after_ns = load.duration_ns // 2 if 0 < number == load.producers - 1 else 0
+        self._quota = load.rate_per_s * (load.duration_ns - self.joins_after_ns) // SECOND // load.producers
         self._every_ns = load.producers * SECOND // load.rate_per_s
         self._first_ns = self._every_ns * number // load.producers
         self._free: list[Process] = []
@@ -201,10 +204,19 @@ class ProducerWorkload:
         ]
 
     def start(self) -> None:
-        for name, client in self._clients:
-            self.stage.backend.add_client(name, client)
+        backend = self.stage.backend
+        for (name, client), application in zip(self._clients, self._applications, strict=True):
+            if application.joins_after_ns:
+                backend.after(application.joins_after_ns, partial(self._join, name, client, application))
+            else:
+                backend.add_client(name, client)
         for consumer in self._consumers:
-            self.stage.backend.add_client(consumer.name, consumer)
+            backend.add_client(consumer.name, consumer)
+
+    def _join(self, name: str, client: Client, application: Application) -> None:
+        if not application.stopped:
+            self.stage.recorder.event("note", node=name, step="joins")
+            self.stage.backend.add_client(name, client)
 
     def stop(self) -> None:
         for application in self._applications:
@@ -216,8 +228,8 @@ class ProducerWorkload:
         return self.counts["finished"] == len(self._applications)
 
     def idle(self) -> bool:
-        busy = [*self._applications, *self._consumers]
-        return not any(client.in_flight for client in busy)
+        sending = any(application.in_flight for application in self._applications)
+        return not sending and not any(consumer.in_flight for consumer in self._consumers)
 
     def measures(self) -> Mapping[str, int]:
         return {name: self.counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}

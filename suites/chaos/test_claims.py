@@ -1,0 +1,227 @@
+"""What the documents promise, shown by the scenarios that come with the project: the verdict, and the claim itself.
+
+A verdict says that no promise was broken. Whether the run *showed* what its claim says is asserted here, on its
+history: who was listed, who was served, where messages went, how long it took.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from checkers.facts import FaultFact, RunFacts
+from checkers.history import History
+from checkers.verdict import Outcome
+from harness import runfolder
+from harness.run import RunResult
+
+pytestmark = pytest.mark.chaos
+
+MS, SECOND = 1_000_000, 1_000_000_000
+SLACK_NS = 3 * SECOND
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run that passed, with what it is made of."""
+
+    result: RunResult
+    history: History
+    facts: RunFacts
+
+    @property
+    def fault(self) -> FaultFact:
+        return self.facts.faults[0]
+
+    def rows(self, *fs: str, outcome: str = "") -> list[int]:
+        ops = self.history.ops
+        mask = ops.f.mask(*fs)
+        return np.flatnonzero(mask & ops.outcome.mask(outcome) if outcome else mask).tolist()
+
+    def notes(self, step: str) -> list[tuple[str, int, dict]]:
+        events = self.history.events
+        rows = np.flatnonzero(events.kind.mask("note") & events.step.mask(step)).tolist()
+        return [(events.node[row], int(events.ns[row]), json.loads(events.detail[row] or "{}")) for row in rows]
+
+    def measure(self, check: str, name: str):
+        return next(v.measures[name] for v in self.result.verdicts if v.check == check)
+
+
+@pytest.fixture
+def show(chaos_run) -> Callable[[str], Shown]:
+    """Run a scenario that must pass, every fault of which must have bitten."""
+
+    def run(name: str) -> Shown:
+        result = chaos_run(name)
+        assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
+        history = runfolder.load_history(result.folder)
+        facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
+        assert all(fault.effective == 1 for fault in facts.faults)
+        return Shown(result, history, facts)
+
+    return run
+
+
+def listed(shown: Shown, server: str) -> list[tuple[int, frozenset[str]]]:
+    """(when it was asked, broker names with a master) of every answer of *server*."""
+    ops = shown.history.ops
+    rows = [row for row in shown.rows("route", outcome="ok") if ops.node[row] == server]
+    return [
+        (int(ops.invoke_ns[row]), frozenset(b for b, its in json.loads(ops.detail[row]).items() if 0 in its["ids"]))
+        for row in rows
+    ]
+
+
+def left_after_ns(shown: Shown, server: str, broker: str, fault: FaultFact) -> int:
+    """From the fault to the first answer without the broker, while it lasted; −1: there is none."""
+    asked = [ns for ns, names in listed(shown, server) if fault.inject_ns < ns < fault.heal_ns and broker not in names]
+    return min(asked) - fault.inject_ns if asked else -1
+
+
+def test_cl_01_nameservers_do_not_talk_to_each_other(show):
+    shown = show("nameserver-cut-from-broker")
+    assert 90 * SECOND - SLACK_NS < left_after_ns(shown, "namesrv-1", "broker-a", shown.fault) < 130 * SECOND + SLACK_NS
+    for server in ("namesrv-2", "namesrv-3"):
+        views = listed(shown, server)
+        assert len(views) > 100
+        assert {names for _, names in views} == {frozenset({"broker-a", "broker-b"})}
+    assert listed(shown, "namesrv-1")[-1][1] == {"broker-a", "broker-b"}, "and it learns it again after the heal"
+
+
+def test_cl_02_any_nameserver_may_die(show):
+    shown = show("nameservers-die-in-turn")
+    ops = shown.history.ops
+    produced = shown.rows("produce")
+    assert len(produced) > 1000
+    assert {ops.outcome[row] for row in produced} == {"ok"}
+    ((_, joined_ns, _),) = shown.notes("joins")
+    assert all(fault.inject_ns < joined_ns < fault.heal_ns for fault in shown.facts.faults), "two are dead by then"
+
+
+def test_cl_03_a_silent_broker_stays_for_two_minutes_a_dead_one_leaves_at_once(show):
+    shown = show("silent-broker-expires")
+    pause, kill = shown.facts.faults
+    for server in ("namesrv-1", "namesrv-2"):
+        assert 90 * SECOND - SLACK_NS < left_after_ns(shown, server, "broker-a", pause) < 130 * SECOND + SLACK_NS
+        assert 0 <= left_after_ns(shown, server, "broker-b", kill) < SLACK_NS
+
+
+def test_cl_04_what_a_client_knows_may_be_thirty_seconds_old(show):
+    shown = show("routes-of-clients-are-old")
+    (node,) = shown.fault.left
+    dead = node.rpartition("-")[0]
+    learned: dict[str, int] = {}
+    for client, ns, detail in shown.notes("routes"):
+        if ns > shown.fault.inject_ns and dead not in detail["brokers"]:
+            learned.setdefault(client, ns - shown.fault.inject_ns)
+    assert len(learned) >= 7, "all producers but perhaps the one that joins later"
+    assert max(learned.values()) < 30 * SECOND + SLACK_NS
+    assert max(learned.values()) > SECOND, "nobody tells them"
+
+
+def test_cl_05_without_nameservers_those_who_know_go_on_and_nobody_can_join(show):
+    shown = show("all-nameservers-dead")
+    ops = shown.history.ops
+    ((_, joined_ns, _),) = shown.notes("joins")
+    assert shown.fault.inject_ns < joined_ns < shown.fault.heal_ns
+    while_dead = [
+        row for row in shown.rows("produce") if shown.fault.inject_ns < ops.invoke_ns[row] < shown.fault.heal_ns
+    ]
+    said = Counter(ops.status[row] for row in while_dead)
+    assert set(said) == {"SEND_OK", "NO_ROUTE"}
+    unlucky = {int(ops.process[row]) for row in while_dead if ops.status[row] == "NO_ROUTE"}
+    lucky = {int(ops.process[row]) for row in while_dead if ops.status[row] == "SEND_OK"}
+    assert not unlucky & lucky, "the newcomer never succeeds, the others always do"
+    after = [row for row in shown.rows("produce", outcome="ok") if int(ops.process[row]) in unlucky]
+    assert after, "with the NameServers back the newcomer sends, too"
+    assert min(ops.invoke_ns[after]) > shown.fault.heal_ns
+
+
+def by_queue(shown: Shown, begin_ns: int, end_ns: int) -> Counter[int]:
+    ops = shown.history.ops
+    rows = [row for row in shown.rows("send", outcome="ok") if begin_ns <= ops.invoke_ns[row] < end_ns]
+    return Counter(int(ops.queue[row]) for row in rows)
+
+
+def test_cl_11_messages_spread_over_the_queues_of_all_brokers(show):
+    shown = show("messages-spread-over-brokers")
+    calm = by_queue(shown, 0, shown.fault.begin_ns)
+    assert len(calm) == 8, "four queues on each of two brokers"
+    assert min(calm.values()) > 0.8 * max(calm.values())
+    queues = shown.history.queues
+    alone = by_queue(shown, shown.fault.inject_ns, shown.fault.heal_ns)
+    assert {queues.broker_of(queue) for queue in alone} == {"broker-b"}
+    again = by_queue(shown, shown.fault.heal_ns, 2**62)
+    assert {queues.broker_of(queue) for queue in again} == {"broker-a", "broker-b"}
+
+
+def test_cl_32_senders_retry_and_go_on_with_the_other_broker(show):
+    shown = show("messages-spread-over-brokers")
+    ops = shown.history.ops
+    assert {ops.outcome[row] for row in shown.rows("produce")} == {"ok"}, "no application noticed"
+    failed = [row for row in shown.rows("send") if ops.outcome[row] != "ok"]
+    assert failed, "but attempts did fail"
+    assert {ops.node[row] for row in failed} == {"broker-a"}
+    attempts = {json.loads(ops.detail[row])["attempts"] for row in shown.rows("produce")}
+    assert attempts == {1, 2}
+
+
+def test_cl_31_with_its_only_broker_down_nobody_sends_or_reads(show):
+    shown = show("single-master-kill")
+    ops = shown.history.ops
+    for f in ("send", "pull"):
+        down = [r for r in shown.rows(f) if shown.fault.inject_ns < ops.invoke_ns[r] < shown.fault.heal_ns]
+        assert len(down) > 10
+        assert "ok" not in {ops.outcome[row] for row in down}
+    assert shown.measure("accounting", "lost") == 0
+
+
+def test_cl_33_and_34_unread_messages_wait_and_new_ones_are_not_affected(show):
+    shown = show("multi-master-kill")
+    history, ops = shown.history, shown.history.ops
+    (node,) = shown.fault.left
+    dead = node.rpartition("-")[0]
+    sent = {int(ops.message[r]): r for r in shown.rows("send", outcome="ok")}
+    first_read: dict[int, int] = {}
+    for op, message in zip(history.reads.op.tolist(), history.reads.message.tolist(), strict=True):
+        row = int(ops.rows(np.array([op]))[0])
+        if message >= 0 and ops.f[row] in ("pull", "drain"):
+            first_read[message] = min(first_read.get(message, 2**62), int(ops.complete_ns[row]))
+    assert set(sent) <= set(first_read), "everything acknowledged was read in the end"
+    others = [
+        first_read[message] - int(ops.invoke_ns[row])
+        for message, row in sent.items()
+        if ops.node[row] != dead and shown.fault.inject_ns < ops.invoke_ns[row] < shown.fault.heal_ns
+    ]
+    assert len(others) > 100
+    assert sorted(others)[len(others) // 2] < SECOND, "those sent to living brokers arrive as ever"
+
+
+def test_cl_33_a_power_cut_takes_only_the_tail_of_the_broker_it_hit(show):
+    shown = show("multi-master-power-cut")
+    dead = shown.fault.left[0].rpartition("-")[0]
+    by_queue = shown.measure("accounting", "by_queue")
+    losers = [name for name, counts in by_queue.items() if counts["lost"]]
+    assert all(f"/{dead}/" in name for name in losers)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("single-master-async-power-cut", 9), ("single-master-sync-power-cut", 0)]
+)
+def test_cl_36_and_37_what_a_power_cut_takes(chaos_run, backend, name, least):
+    """Asynchronous flush loses the tail in nearly every cut, synchronous flush nothing in any. Real cuts: one each."""
+    seeds = range(10) if backend == "sim" else range(1)
+    results = [chaos_run(name, seed=seed) for seed in seeds]
+    assert {result.outcome for result in results} == {Outcome.PASS}
+    accounting = [next(v for v in result.verdicts if v.check == "accounting") for result in results]
+    losing = sum(verdict.measures["lost"] > 0 for verdict in accounting)
+    if least == 0:
+        assert losing == 0
+    else:
+        assert losing >= least * len(results) // 10
+    assert all(verdict.measures["lost"] == verdict.measures["lost_allowed"] for verdict in accounting)
