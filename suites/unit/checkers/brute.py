@@ -122,3 +122,23 @@ def _log_one(log: Any, kind: str, args: tuple[Any, ...], gaps: bool, fresh: bool
     if kind == "start":
         return (args[0], values) if start <= args[0] <= end else None
     raise ValueError(kind)
+
+
+def queue_step(ordered: bool) -> Step:
+    """A FIFO queue (or a bag) as a tuple of values (sorted for a bag)."""
+
+    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+        kind = what[0]
+        if kind == "enqueue":
+            yield (*state, what[1]) if ordered else tuple(sorted((*state, what[1])))
+        elif kind == "empty":
+            if not state:
+                yield state
+        else:
+            wanted = what[1] if kind == "dequeue" else None
+            heads = range(min(1, len(state))) if ordered else range(len(state))
+            for index in heads:
+                if wanted is None or state[index] == wanted:
+                    yield (*state[:index], *state[index + 1 :])
+
+    return step

@@ -1,0 +1,36 @@
+"""Positions instead of stamps: every invocation and every return gets its place in one order of events.
+
+Question: how do algorithms that want an event log take histories that have only time stamps?
+
+Model. All end points are sorted by time, calls before returns where times are equal (equal stamps are concurrent, so a
+call must never seem to come after a return of the same instant). The place of an end point in that order is its
+position, 0 … count − 1; "never" becomes the position *count*. Precedence is kept exactly: ret(a) < inv(b) in stamps iff
+the same holds for positions.
+
+Limits. Columns that already are numbers of one event counter need no sorting, only compaction, and are treated alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from checkers.columns import NEVER, Ints
+
+
+def positions(calls: Sequence[Ints], returns: Sequence[Ints]) -> tuple[list[Ints], list[Ints], int]:
+    """(positions of *calls*, positions of *returns*, number of events); NEVER among returns becomes that number."""
+    times = np.concatenate([*calls, *returns]) if calls or returns else np.zeros(0, dtype=np.int64)
+    split = sum(len(column) for column in calls)
+    place = np.full(len(times), -1, dtype=np.int64)
+    finite = np.flatnonzero(times < NEVER)
+    # One key with the kind in its lowest bit: a plain sort of integers, calls first.
+    keys = times[finite] * 2 + (finite >= split)
+    order = np.argsort(keys, kind="stable")
+    place[finite[order]] = np.arange(len(finite), dtype=np.int64)
+    place[place < 0] = len(finite)
+    parts = np.split(place, np.cumsum([len(column) for column in [*calls, *returns]])[:-1]) if len(place) else []
+    if not len(place):
+        parts = [np.zeros(0, dtype=np.int64) for _ in [*calls, *returns]]
+    return list(parts[: len(calls)]), list(parts[len(calls) :]), len(finite)
