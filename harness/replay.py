@@ -12,7 +12,7 @@ Limits. Another commit, or files that differ from theirs, may change a history h
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -29,12 +29,16 @@ LINE_SHOWN = 300
 
 @dataclass(frozen=True)
 class Replay:
-    """``differences`` is empty where the run came out the same; ``remarks`` are worth knowing either way."""
+    """*differences*: ``journal``, ``unseed`` or (real processes) ``verdict`` → what differs, in words; empty: none.
+
+    *remarks* are worth knowing either way. *was_killed*: the old run had no end; only its beginning could be compared.
+    """
 
     original: Path
     result: RunResult
-    differences: tuple[str, ...]
+    differences: Mapping[str, str]
     remarks: tuple[str, ...]
+    was_killed: bool = False
 
     @property
     def is_same(self) -> bool:
@@ -44,11 +48,12 @@ class Replay:
     def sentence(self) -> str:
         """For people: what was compared, and what came out."""
         if self.differences:
-            return f"it came out differently: {'; '.join(self.differences)}"
-        if self.result.backend == "sim":
-            short = self.result.history_sha256[:16]
-            return f"the same history byte for byte (SHA-256 {short}…) and the same unseed {self.result.unseed:#x}"
-        return f"the same verdict, {self.result.outcome.name} (a real run is never the same twice)"
+            return f"it came out differently: {'; '.join(self.differences.values())}"
+        if self.result.backend != "sim":
+            return f"the same verdict, {self.result.outcome.name} (a real run is never the same twice)"
+        if self.was_killed:
+            return "the journal of the killed run is the beginning of this one"
+        return f"identical: journal SHA-256 {self.result.history_sha256[:16]}…, unseed {self.result.unseed:#x}"
 
 
 def replay(
@@ -88,31 +93,32 @@ def _again(
         on_progress=on_progress,
         interrupt=interrupt,
     )
-    return Replay(folder, result, tuple(_differences(folder, run, result)), tuple(_remarks(run)))
+    was_killed = result.backend == "sim" and "history_sha256" not in run
+    return Replay(folder, result, _differences(folder, run, result), tuple(_remarks(run)), was_killed)
 
 
-def _differences(folder: Path, run: dict[str, Any], result: RunResult) -> list[str]:
+def _differences(folder: Path, run: dict[str, Any], result: RunResult) -> dict[str, str]:
     if result.folder is None:
         raise HistoryError("the new run left no folder to compare")
     if result.backend != "sim":
-        before = runfolder.read_outcome(folder)
-        same = before is None or before == result.outcome
-        return [] if same else [f"the verdict was {before.name if before else 'none'}, now {result.outcome.name}"]
+        return _other_verdict(folder, result)
+    before, now = folder / runfolder.JOURNAL, result.folder / runfolder.JOURNAL
     if "history_sha256" not in run:
-        return _not_a_beginning(folder / runfolder.JOURNAL, result.folder / runfolder.JOURNAL)
-    differences = []
+        is_beginning = now.read_bytes().startswith(before.read_bytes())
+        return {} if is_beginning else {"journal": _first_difference(before, now)}
+    differences = {}
     if run["history_sha256"] != result.history_sha256:
-        differences.append(_first_difference(folder / runfolder.JOURNAL, result.folder / runfolder.JOURNAL))
+        differences["journal"] = _first_difference(before, now)
     if run["unseed"] != f"{result.unseed:#x}":
-        differences.append(f"the unseed was {run['unseed']}, now {result.unseed:#x}")
+        differences["unseed"] = f"the unseed was {run['unseed']}, now {result.unseed:#x}"
     return differences
 
 
-def _not_a_beginning(before: Path, now: Path) -> list[str]:
-    """A killed run's journal may end anywhere, but it must be where the new one began."""
-    if now.read_bytes().startswith(before.read_bytes()):
-        return []
-    return [_first_difference(before, now)]
+def _other_verdict(folder: Path, result: RunResult) -> dict[str, str]:
+    before = runfolder.read_outcome(folder)
+    if before is None or before is result.outcome:
+        return {}
+    return {"verdict": f"the verdict was {before.name}, now {result.outcome.name}"}
 
 
 def _first_difference(before: Path, now: Path) -> str:

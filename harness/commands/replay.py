@@ -13,12 +13,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.commands.run import Call, document, interruptible, progress_line, show
+from harness.commands.run import document, interruptible, progress_line, show
 from harness.errors import HarnessError
 from harness.terminal import Terminal, Ticker
 
 if TYPE_CHECKING:
-    from harness.run import Keep, RunResult
+    from harness.replay import Replay
 
 EPILOG = """\
 examples:
@@ -34,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``replay``."""
     parser.epilog = EPILOG
     parser.add_argument("run", metavar="RUN", help="a run folder, its name, or runs/latest")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the new run (default: beside the old one)")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="keep the new run below DIR (default: beside the old one)"
+    )
     parser.add_argument(
         "--keep",
         choices=("all", "none"),
@@ -46,57 +48,51 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run again, compare, show."""
     from harness import runfolder
-    from harness.scenario_file import load
     from harness.summary import EXIT_CODES
 
     folder = runfolder.find(arguments.run)
     run = runfolder.read_run(folder)
     is_simulated = run["backend"] == "sim"
-    keep: Keep = "all" if not is_simulated else arguments.keep or "none"
-    out = arguments.out or folder.parent
-    call = Call(load(folder / "scenario.yaml"), run["backend"], run["target"], tuple(run["defects"]), out, keep)
+    out: Path | None = arguments.out or (folder.parent if arguments.keep == "all" else None)
     terminal.say(f"replaying {folder.name}: {run['scenario']} on {run['backend']}, {run['target']}, seed {run['seed']}")
-    result = _run(call, int(run["seed"], 16), terminal)
-    same = compare(run, result) if is_simulated else {}
+    again = _run(folder, None if is_simulated and arguments.keep == "none" else out, terminal)
     if arguments.json:
-        terminal.document({**document(result), "of": folder.name, "same": same})
-    show(result, terminal)
+        same = {name: name not in again.differences for name in ("journal", "unseed")} if is_simulated else {}
+        terminal.document({**document(again.result), "of": folder.name, "same": same})
+    show(again.result, terminal)
     if is_simulated:
-        _insist(run, same, terminal)
+        _insist(run, again, terminal)
     else:
         terminal.result(f"it was {run.get('verdict', 'not judged')}; real processes need not repeat themselves")
-    return EXIT_CODES[result.outcome]
+    return EXIT_CODES[again.result.outcome]
 
 
-def _run(call: Call, seed: int, terminal: Terminal) -> RunResult:
+def _run(folder: Path, out: Path | None, terminal: Terminal) -> Replay:
+    from harness.replay import replay
+
     ticker = Ticker(terminal)
     with interruptible(terminal) as interrupt:
-        result = call.run(seed, interrupt, lambda progress: ticker.tick(lambda: progress_line(progress)))
+        again = replay(
+            folder,
+            out=out,
+            on_progress=lambda progress: ticker.tick(lambda: progress_line(progress)),
+            interrupt=interrupt,
+        )
     ticker.clear()
-    return result
+    return again
 
 
-def compare(run: dict[str, Any], result: RunResult) -> dict[str, bool]:
-    """What is the same: journal and unseed."""
-    return {
-        "journal": run.get("history_sha256") == result.history_sha256,
-        "unseed": run.get("unseed") == f"{result.unseed:#x}",
-    }
-
-
-def _insist(run: dict[str, Any], same: dict[str, bool], terminal: Terminal) -> None:
+def _insist(run: dict[str, Any], again: Replay, terminal: Terminal) -> None:
     from harness.runfolder import commit
 
-    if not run.get("history_sha256"):
-        terminal.result("the old run was killed before its end: there is nothing to compare with")
+    if again.is_same:
+        terminal.result(again.sentence)
         return
-    if all(same.values()):
-        terminal.result(f"identical: journal SHA-256 {run['history_sha256'][:16]}…, unseed {run['unseed']}")
-        return
-    different = " and ".join(name for name, is_same in same.items() if not is_same)
+    for difference in again.differences.values():
+        terminal.say(difference)
     then, now = run.get("commit", ""), commit()
     if "+" in then + now or then != now:
         hint = f"the code is another: it ran at commit {then or 'unknown'}, this is {now or 'unknown'}"
     else:
         hint = "same commit, same seed: something in the simulator is not deterministic"
-    raise HarnessError(f"the replay differs in {different}", hint=hint)
+    raise HarnessError(f"the replay differs in {' and '.join(again.differences)}", hint=hint)

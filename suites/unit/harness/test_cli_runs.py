@@ -155,7 +155,7 @@ def test_check_finishes_a_run_whose_harness_was_killed(typed, folder: Path) -> N
     assert "the run ended in phase" in out
     assert {path.name for path in run.glob("*.parquet")} >= {"ops.parquet", "reads.parquet", "events.parquet"}
     code, out, _ = typed("replay", "runs/latest")
-    assert "the old run was killed before its end" in out
+    assert "the journal of the killed run is the beginning of this one" in out
 
 
 def test_a_journal_that_was_changed_proves_nothing(typed, folder: Path) -> None:
