@@ -135,10 +135,10 @@ def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
     from io import StringIO
 
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table("", *plan.columns)
+    table = Table(Column(no_wrap=True), *plan.columns)
     for row in plan.rows:
         texts = [Text(_cell_text(cell), style=OUTCOME_COLOURS[cell.outcome.name]) for cell in cells if cell.row == row]
         table.add_row(row, *texts)
@@ -158,7 +158,7 @@ def _cell_text(cell: Cell) -> str:
     lines = [f"{cell.outcome.name} {cell.passed}/{len(cell.reports)}"]
     if cell.with_loss:
         most = max(report.lost for report in cell.reports)
-        lines.append(f"loss in {cell.with_loss}, at most {most}")
+        lines.append(f"loss in {cell.with_loss}, ≤ {most}")
     return "\n".join(lines)
 
 
