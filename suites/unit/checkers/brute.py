@@ -142,3 +142,43 @@ def queue_step(ordered: bool) -> Step:
                     yield (*state[:index], *state[index + 1 :])
 
     return step
+
+
+def register_step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+    """A register with write, read, cas (swapped) and refused cas."""
+    kind = what[0]
+    if kind == "write":
+        yield what[1]
+    elif kind == "cas":
+        if state == what[1]:
+            yield what[2]
+    elif kind == "refused":
+        if state != what[1]:
+            yield state
+    elif state == what[1]:
+        yield state
+
+
+def max_register_step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+    """A register that keeps the greatest value."""
+    if what[0] == "write":
+        yield max(state, what[1])
+    elif state == what[1]:
+        yield state
+
+
+def lock_step(permits: int) -> Step:
+    """A lock with owners: the state is the sorted tuple of owners that hold it."""
+
+    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+        kind, owner = what
+        if kind == "acquire":
+            if len(state) < permits:
+                yield tuple(sorted((*state, owner)))
+        elif kind == "refused":
+            if len(state) >= permits:
+                yield state
+        elif owner in state:
+            yield tuple(held for held in state if held != owner)
+
+    return step
