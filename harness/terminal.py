@@ -4,8 +4,8 @@ Question: who reads this, a person at a terminal, a log of a build, or a program
 
 Model. Results go to standard output, everything said along the way to standard error; with ``--json`` standard output
 is one document. Colour: ``--color always|never`` decides, else ``NO_COLOR``, else ``FORCE_COLOR``, else whether it is a
-terminal. Progress is one line that is rewritten four times a second on a terminal, and one plain line every five
-seconds elsewhere.
+terminal. Progress is one line that is rewritten four times a second on a terminal (rich, cut to its width), and one
+plain line every five seconds elsewhere.
 
 Limits. Imports nothing heavy: this is on the way of ``--help``.
 """
@@ -17,7 +17,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Final, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TextIO
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 ColorChoice = Literal["auto", "always", "never"]
 
@@ -26,7 +29,6 @@ OUTCOME_COLOURS: Final = {"PASS": "green", "UNKNOWN": "yellow", "FAIL": "red"}
 
 LIVE_S: Final = 0.25
 PLAIN_S: Final = 5.0
-ERASE_LINE: Final = "\r\x1b[2K"
 
 
 def wants_colour(choice: ColorChoice, stream: TextIO) -> bool:
@@ -70,9 +72,15 @@ class Terminal:
         """A line along the way."""
         print(text, file=self._err, flush=True)
 
-    def rewrite(self, text: str) -> None:
-        """Replace the last line (only where ``is_live``); an empty text leaves the line clean."""
-        print(f"{ERASE_LINE}{text}", end="", file=self._err, flush=True)
+    def live(self) -> Live:
+        """A line that can be rewritten, begun; only where ``is_live``. Ending it leaves the place clean."""
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(file=self._err, no_color=not wants_colour(self.color, self._err), highlight=False)
+        live = Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False)
+        live.start()
+        return live
 
     def style(self, text: str, *styles: str, err: bool = False) -> str:
         """*text* with colour where it is wanted."""
@@ -100,6 +108,7 @@ class Ticker:
         self._terminal, self._clock = terminal, clock
         self._interval_s = LIVE_S if terminal.is_live else PLAIN_S
         self._shown_s = clock()
+        self._live: Live | None = None
 
     def tick(self, line: Callable[[], str]) -> None:
         """Show a line if it is time."""
@@ -107,12 +116,22 @@ class Ticker:
         if now_s - self._shown_s < self._interval_s:
             return
         self._shown_s = now_s
-        if self._terminal.is_live:
-            self._terminal.rewrite(line())
-        else:
+        if not self._terminal.is_live:
             self._terminal.say(line())
+            return
+        from rich.text import Text
+
+        self._live = self._live or self._terminal.live()
+        self._live.update(Text(line(), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
 
     def clear(self) -> None:
         """Before anything else is written."""
-        if self._terminal.is_live:
-            self._terminal.rewrite("")
+        if self._live is not None:
+            self._live.stop()
+            self._live = None

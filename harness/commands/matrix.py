@@ -104,8 +104,8 @@ def _run(plan: Plan, jobs: int, terminal: Terminal) -> tuple[list[Report], bool]
     from harness.matrix import Pace, run_matrix
 
     reports: list[Report] = []
-    pace, ticker = Pace(len(plan.cells()) * len(plan.seeds)), Ticker(terminal)
-    with interruptible(terminal) as interrupt:
+    pace = Pace(len(plan.cells()) * len(plan.seeds))
+    with interruptible(terminal) as interrupt, Ticker(terminal) as ticker:
         running = run_matrix(plan, jobs)
         for report in running:
             reports.append(report)
@@ -114,7 +114,6 @@ def _run(plan: Plan, jobs: int, terminal: Terminal) -> tuple[list[Report], bool]
             if interrupt.presses:
                 running.close()  # type: ignore[attr-defined]  # a generator
                 break
-    ticker.clear()
     terminal.say(pace.line())
     return reports, len(reports) == pace.total
 

@@ -128,9 +128,8 @@ def run_seeds(call: Call, seeds: Sequence[int], terminal: Terminal) -> list[RunR
     results: list[RunResult] = []
     with interruptible(terminal) as interrupt:
         for seed in seeds:
-            ticker = Ticker(terminal)
-            result = call.run(seed, interrupt, _shown(ticker))
-            ticker.clear()
+            with Ticker(terminal) as ticker:
+                result = call.run(seed, interrupt, _shown(ticker))
             results.append(result)
             if len(seeds) > 1:
                 _show_line(result, terminal)
@@ -145,7 +144,7 @@ def _shown(ticker: Ticker) -> Callable[[Progress], None]:
 
 def progress_line(progress: Progress) -> str:
     """``faults     6.0 s  sent 1200, acknowledged 1190  kill broker-a-0``."""
-    counts = ", ".join(f"{name} {count}" for name, count in progress.measures.items())
+    counts = ", ".join(f"{name} {count}" for name, count in progress.measures.items() if count)
     faults = f"  [{'; '.join(progress.faults)}]" if progress.faults else ""
     return f"{progress.phase:<9} {progress.now_ns / 1e9:6.1f} s  {counts}{faults}"
 

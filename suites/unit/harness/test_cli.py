@@ -313,19 +313,27 @@ def test_colour_follows_the_flag_then_the_environment_then_the_terminal(
     assert wants_colour(choice, FakeStream(is_terminal)) is has_colour
 
 
-@pytest.mark.parametrize(
-    ("is_terminal", "written"), [(True, "\r\x1b[2Kline 1\r\x1b[2Kline 20\r\x1b[2K"), (False, "line 20\n")]
-)
-def test_progress_is_four_lines_a_second_on_a_terminal_and_one_in_five_seconds_elsewhere(
-    is_terminal: bool, written: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def progress_written(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> str:
     from harness.terminal import Terminal, Ticker
 
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
     stream, now = FakeStream(is_terminal), [0.0]
     ticker = Ticker(Terminal(err=stream), clock=lambda: now[0])
     for number, at_s in ((0, 0.1), (1, 0.3), (2, 0.4), (20, 5.1)):
         now[0] = at_s
-        ticker.tick(lambda number=number: f"line {number}")
+        ticker.tick(lambda number=number: f"line {number} {'x' * 60}")
     ticker.clear()
-    assert stream.getvalue() == written
+    return stream.getvalue()
+
+
+def test_progress_is_one_plain_line_in_five_seconds_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress_written(False, monkeypatch) == f"line 20 {'x' * 60}\n"
+
+
+def test_progress_is_four_lines_a_second_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = progress_written(True, monkeypatch)
+    assert [word in written for word in ("line 0", "line 1 ", "line 2 ", "line 20")] == [False, True, False, True]
+    assert "x" * 40 not in written, "cut to the width of the terminal"
+    assert "…" in written
+    assert written.rstrip("\x1b[?25h").endswith("\x1b[2K"), "the place is clean in the end"
