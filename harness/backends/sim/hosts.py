@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 
-_NAMESRV = re.compile(r"namesrv-(\d+)")
-_BROKER = re.compile(r"broker-([a-z])-(\d+)")
-_CLIENT = re.compile(r"client-(\d+)")
+_NAMESRV = re.compile(r"namesrv-([1-9]\d*)")
+_BROKER = re.compile(r"broker-([a-z])-(0|[1-9]\d*)")
+_CLIENT = re.compile(r"client-([1-9]\d*)")
 OPERATOR = "10.3.255.1"
 
 

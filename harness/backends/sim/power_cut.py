@@ -123,13 +123,16 @@ def _keep_until(point: int) -> Keep:
 
 
 def _keep_pages(rng: Random, sequences: list[int]) -> Keep:
-    """Every page was written out at a moment of its own, or never."""
+    """Every page was written out at a moment of its own, or (one in four) never.
+
+    A moment is that of some pending write, so the page that was written to last is hardly ever complete.
+    """
     moments: dict[tuple[int, int], int] = {}
 
     def moment(inode: Inode, page: int) -> int:
         key = (inode.number, page)
         if key not in moments:
-            moments[key] = (0, sequences[-1], rng.choice(sequences), rng.choice(sequences))[rng.getrandbits(2)]
+            moments[key] = rng.choice(sequences) if rng.getrandbits(2) else 0
         return moments[key]
 
     def keep(inode: Inode, sequence: int, offset: int, data: bytes) -> list[tuple[int, bytes]]:

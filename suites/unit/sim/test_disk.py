@@ -302,8 +302,8 @@ def test_prefix_leaves_whole_writes_up_to_a_point_that_differs_by_seed() -> None
 
 def test_subset_leaves_pages_with_holes_before_them() -> None:
     holes = 0
-    for seed in range(60):
-        _, content, _ = appended("subset", seed)
+    for seed in range(120):
+        _, content, _ = appended("subset", seed, records=80)
         pages = [content[at : at + PAGE] for at in range(0, len(content), PAGE)]
         empty = [number for number, page in enumerate(pages) if not any(page)]
         holes += bool(empty) and empty[0] < len(pages) - 1
