@@ -37,6 +37,8 @@ _LOCAL_SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # Python and the virtual machine talk over a socket file: a bare machine need not even know "localhost".
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.log.level": "ERROR",
 }
 
