@@ -14,6 +14,7 @@ is ours, by name, by start time or by a marker that only our processes carry, an
     delete_namespace   namespace          with its interfaces
     unmount            folder
     detach_loop        image              after its file system was unmounted
+    remove_link        link               a symbolic link that leads into such a folder
     remove_folder      folder             its name begins with ``mqc-``, nothing is mounted in it
 """
 
@@ -76,6 +77,10 @@ def detach_loop(image: Path) -> HealStep:
     return HealStep("detach_loop", {"image": str(image)})
 
 
+def remove_link(link: Path) -> HealStep:
+    return HealStep("remove_link", {"link": str(link)})
+
+
 def remove_folder(folder: Path) -> HealStep:
     return HealStep("remove_folder", {"folder": str(folder)})
 
@@ -126,6 +131,16 @@ def _detach_loop(arguments: Arguments) -> bool:
     return image.exists() and loopfs.detach(image)
 
 
+def _remove_link(arguments: Arguments) -> bool:
+    link = Path(str(arguments["link"]))
+    if not link.is_symlink():
+        return False
+    if not any(part.startswith(FOLDER_PREFIX) for part in link.readlink().parts):
+        raise UndoFailed(f"{link} is not a link of ours: it leads to {link.readlink()}")
+    link.unlink()
+    return True
+
+
 def _remove_folder(arguments: Arguments) -> bool:
     folder = Path(str(arguments["folder"]))
     if not folder.name.startswith(FOLDER_PREFIX):
@@ -147,6 +162,7 @@ ACTIONS: Mapping[str, Callable[[Arguments], bool]] = {
     "delete_namespace": _delete_namespace,
     "unmount": _unmount,
     "detach_loop": _detach_loop,
+    "remove_link": _remove_link,
     "remove_folder": _remove_folder,
 }
 """Name → action; each returns whether there was something to do."""

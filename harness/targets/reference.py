@@ -12,6 +12,7 @@ Limits. Defects of the other kind of node are left out: a scenario names them on
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,8 +55,13 @@ class ReferenceTarget:
         argv = [sys.executable, "-m", "reference_impl", spec.kind, "-c", str(config)]
         argv += ["--home", str(folder / "data"), "--notes", str(folder / "log" / "notes.jsonl")]
         argv += [word for name in own_defects(spec) for word in ("--defect", name)]
-        # The node's working folder is its own; the package is found where the harness found it.
-        return argv, {"PYTHONPATH": str(Path(reference_impl.__file__).parent.parent), "PYTHONUNBUFFERED": "1"}
+        return argv, {"PYTHONPATH": import_path(), "PYTHONUNBUFFERED": "1"}
+
+
+def import_path() -> str:
+    """A node's working folder is its own: it finds the package where the harness found it, then what we were told."""
+    ours = str(Path(reference_impl.__file__).parent.parent)
+    return os.pathsep.join([ours, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def own_defects(spec: NodeSpec) -> tuple[str, ...]:

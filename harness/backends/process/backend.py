@@ -114,8 +114,7 @@ class ProcessBackend:
             raise ClusterError(f"cannot make a home for {spec.name}: {error.what}", hint=error.hint) from error
         node = Node(spec, folder, data)
         link = folder / "data"
-        if link.is_symlink():
-            link.unlink()
+        self._owed.promise(f"the link to the disk of {spec.name}", undo.remove_link(link))
         link.symlink_to(data)
         self._nodes[spec.name] = node
 
@@ -288,7 +287,6 @@ class ProcessBackend:
             self._loop.run_until_complete(environment.shut_down())
         for node in self._nodes.values():
             node.is_ending = True
-            (node.folder / "data").unlink(missing_ok=True)
         self._acts.shutdown(wait=True)
         try:
             self._owed.settle_all()

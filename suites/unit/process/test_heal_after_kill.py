@@ -13,6 +13,7 @@ import pytest
 
 from faults.journal import Leftover, heal, open_journals
 from faults.mechanisms import loopfs, netns, pidfd, undo
+from harness.targets.reference import import_path
 
 HARNESS = """
 import sys
@@ -34,10 +35,9 @@ sys.stdin.read()
 
 def killed_harness(folder: Path, isolation: str) -> str:
     """Start a harness, let it break things, kill it; returns the tag that its things carry."""
-    root = str(Path(__file__).parents[3])
     harness = subprocess.Popen(
         [sys.executable, "-c", HARNESS, str(folder), isolation],
-        env={**os.environ, "PYTHONPATH": root},
+        env={**os.environ, "PYTHONPATH": import_path()},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

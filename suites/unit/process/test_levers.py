@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,19 +24,17 @@ BOTH = ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("netns
 
 @pytest.fixture(params=BOTH)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TinyWorld]:
-    made = TinyWorld(tmp_path, request.param)
-    made.start("broker-a-0")
-    yield made
-    made.close()
+    with closing(TinyWorld(tmp_path, request.param)) as made:
+        made.start("broker-a-0")
+        yield made
 
 
 @pytest.fixture
 def island(tmp_path: Path) -> Iterator[TinyWorld]:
     """Two nodes in namespaces."""
-    made = TinyWorld(tmp_path, "namespaces", ("broker-a-0", "broker-b-0"))
-    made.start("broker-a-0", "broker-b-0")
-    yield made
-    made.close()
+    with closing(TinyWorld(tmp_path, "namespaces", ("broker-a-0", "broker-b-0"))) as made:
+        made.start("broker-a-0", "broker-b-0")
+        yield made
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -107,10 +106,9 @@ def test_a_taken_port_is_one_clear_error(world: TinyWorld) -> None:
 
 
 def test_a_program_that_cannot_be_run_is_one_clear_error(tmp_path: Path) -> None:
-    world = TinyWorld(tmp_path, "loopback", target=TinyTarget("/nowhere/python"))
-    with pytest.raises(ClusterError, match=r"broker-a-0 cannot be started: .*No such file"):
-        world.do(world.levers.start, "broker-a-0")
-    world.close()
+    with closing(TinyWorld(tmp_path, "loopback", target=TinyTarget("/nowhere/python"))) as world:  # noqa: SIM117
+        with pytest.raises(ClusterError, match=r"broker-a-0 cannot be started: .*No such file"):
+            world.do(world.levers.start, "broker-a-0")
 
 
 def test_collect_takes_log_configuration_and_store(world: TinyWorld, tmp_path: Path) -> None:
@@ -223,16 +221,15 @@ def test_a_power_cut_of_one_node_leaves_the_others_disk_alone(island: TinyWorld)
 
 
 def test_plain_loopback_refuses_what_it_cannot_do(tmp_path: Path) -> None:
-    world = TinyWorld(tmp_path, "loopback")
-    world.start("broker-a-0")
-    with pytest.raises(LeverRefused, match="a network cut needs a namespace for every node"):
-        world.do(world.levers.cut, CLIENT_CUT)
-    with pytest.raises(LeverRefused, match="a power cut needs a disk of its own"):
-        world.do(world.levers.cut_power, "broker-a-0")
-    assert world.ask("echo alive") == b"alive", "a refused lever touches nothing"
-    world.say("crash")
-    world.until(lambda: world.count("broker-a-0", "crashed") == 1)
-    world.close()
+    with closing(TinyWorld(tmp_path, "loopback")) as world:
+        world.start("broker-a-0")
+        with pytest.raises(LeverRefused, match="a network cut needs a namespace for every node"):
+            world.do(world.levers.cut, CLIENT_CUT)
+        with pytest.raises(LeverRefused, match="a power cut needs a disk of its own"):
+            world.do(world.levers.cut_power, "broker-a-0")
+        assert world.ask("echo alive") == b"alive", "a refused lever touches nothing"
+        world.say("crash")
+        world.until(lambda: world.count("broker-a-0", "crashed") == 1)
 
 
 # -- leaving -----------------------------------------------------------------------------------------------------------
@@ -240,12 +237,11 @@ def test_plain_loopback_refuses_what_it_cannot_do(tmp_path: Path) -> None:
 
 @pytest.mark.requires("netns")
 def test_close_leaves_nothing(tmp_path: Path) -> None:
-    world = TinyWorld(tmp_path, "namespaces")
-    world.start("broker-a-0")
-    world.do(world.levers.pause, "broker-a-0")
-    tag = _tag_of(world.backend)
-    assert netns.list_namespaces(tag)
-    world.close()
+    with closing(TinyWorld(tmp_path, "namespaces")) as world:
+        world.start("broker-a-0")
+        world.do(world.levers.pause, "broker-a-0")
+        tag = _tag_of(world.backend)
+        assert netns.list_namespaces(tag)
     world.close()
     assert netns.list_namespaces(tag) == []
     assert [point for point in loopfs.mount_points() if tag in point] == []

@@ -46,7 +46,7 @@ def test_the_reference_is_told_its_properties_folder_notes_and_its_own_defects(f
         *("-m", "reference_impl", "broker", "-c", f"{folder}/config/broker.conf"),
         *("--home", f"{folder}/data", "--notes", f"{folder}/log/notes.jsonl", "--defect", "reuse-offset"),
     ]
-    assert (Path(environment["PYTHONPATH"]) / "reference_impl").is_dir()
+    assert (Path(environment["PYTHONPATH"].split(":")[0]) / "reference_impl").is_dir()
 
 
 def test_apaches_broker_gets_small_files_and_the_specification_wins(folder: Path) -> None:

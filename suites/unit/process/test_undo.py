@@ -21,6 +21,7 @@ GONE = [
     undo.delete_namespace("mqc-none-broker-a-0"),
     undo.unmount(Path("/nowhere/at/all")),
     undo.detach_loop(Path("/nowhere/at/all.ext4")),
+    undo.remove_link(Path("/nowhere/at/all")),
     undo.remove_folder(Path("/nowhere/mqc-none")),
 ]
 
@@ -45,6 +46,17 @@ FOREIGN = [
 def test_what_is_not_ours_is_refused(step: HealStep, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         undo.carry_out(step)
+
+
+def test_a_link_is_removed_only_if_it_leads_into_a_folder_of_ours(tmp_path: Path) -> None:
+    ours, foreign = tmp_path / "ours", tmp_path / "foreign"
+    ours.symlink_to("/nowhere/mqc-run/broker-a-0")
+    foreign.symlink_to("/nowhere/data")
+    undo.carry_out(undo.remove_link(ours))
+    assert not ours.is_symlink()
+    with pytest.raises(UndoFailed, match="not a link of ours"):
+        undo.carry_out(undo.remove_link(foreign))
+    assert foreign.is_symlink()
 
 
 def test_a_folder_of_ours_is_removed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 
 from harness.backends.backend import NodeSpec
+from harness.targets.reference import import_path
 from reference_impl.environment import Environment, Link, Role
 from reference_impl.runtime import run_role
 
@@ -85,7 +86,7 @@ class TinyTarget:
 
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         argv = [self.program, "-m", __name__, spec.properties["address"], str(folder / "data")]
-        return [*argv, str(folder / "log" / "notes.jsonl")], {"PYTHONPATH": str(Path(__file__).parents[3])}
+        return [*argv, str(folder / "log" / "notes.jsonl")], {"PYTHONPATH": import_path()}
 
 
 if __name__ == "__main__":

@@ -44,10 +44,10 @@ sys.exit(run_role(roles[kind], home, notes=home / "notes.jsonl", lock="store/loc
 
 
 def start_node(kind: str, home: Path) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[3]
+    path = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
         [sys.executable, "-c", NODE, kind, str(home)],
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
