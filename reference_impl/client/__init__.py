@@ -1,4 +1,4 @@
-"""RocketMQ's clients as roles: producer, pull consumer, administration."""
+"""RocketMQ's clients as roles: producer, pull and push consumer, administration."""
 
 from reference_impl.client.admin import Admin, AdminAnswer
 from reference_impl.client.client import Client, ClientSettings
@@ -14,6 +14,7 @@ from reference_impl.client.model import (
     TopicRoute,
 )
 from reference_impl.client.producer import Producer, ProducerSettings
+from reference_impl.client.push import PushConsumer, PushSettings
 
 __all__ = [
     "Admin",
@@ -30,6 +31,8 @@ __all__ = [
     "PullOutcome",
     "PullSettings",
     "PulledMessage",
+    "PushConsumer",
+    "PushSettings",
     "SendResult",
     "TopicRoute",
 ]

@@ -82,30 +82,27 @@ class Client:
         self.nameservers = NameServers(self.remoting, settings.nameservers)
         self.routes = RouteTable(self.nameservers, settings.call_timeout_ns, self.observer)
         self.parts: list[Part] = []
-        self.started = False
+        self._started_parts: list[Part] = []
 
     @property
     def client_id(self) -> str:
         """``ip@instance``, RocketMQ's identity of a client."""
         return f"{self.settings.ip}@{self.settings.instance}"
 
-    def host(self, env: Environment, part: Part) -> None:
-        """Add a part to a client that has already started; before the start its constructor is enough."""
-        if part not in self.parts:
-            self.parts.append(part)
-        if self.started:
+    def start_parts(self, env: Environment) -> None:
+        """Start the parts that are not yet started: needed for those made after the client had started."""
+        for part in [part for part in self.parts if part not in self._started_parts]:
+            self._started_parts.append(part)
             part.start(env)
 
     # --- Role -------------------------------------------------------------------------------------------------------
 
     def on_start(self, env: Environment) -> None:
         """Begin to poll and to send heartbeats."""
-        self.started = True
         self.nameservers.shuffle(env.rng)
         env.set_timer(_POLL, FIRST_POLL_NS)
         env.set_timer(_HEARTBEAT, FIRST_HEARTBEAT_NS)
-        for part in self.parts:
-            part.start(env)
+        self.start_parts(env)
 
     def on_connected(self, env: Environment, link: Link) -> None:
         """A connection that we opened stands."""
@@ -170,9 +167,8 @@ class Client:
         self.remoting.call(env, address, request, self.settings.call_timeout_ns, _ignore, close_on_timeout=True)
 
     def _handle(self, env: Environment, link: Link, request: Command) -> Command | None:
-        if any(part.on_request(env, link, request) for part in self.parts):
-            return None
-        return not_supported(request)
+        taken = [part.on_request(env, link, request) for part in self.parts]  # a notice concerns every group
+        return None if any(taken) else not_supported(request)
 
 
 def _ignore(_env: Environment, _answer: Answer) -> None:

@@ -12,7 +12,8 @@ one is gone. What follows:
     anything else                                after 1 s, from the same offset, with a fresh route
 
 Offsets are sent to the master every 5 s, one-way, to a slave if there is no master, and with each pull from the master.
-A queue assigned without an offset starts at the group's committed one, else where ``from_last`` says.
+A queue assigned without an offset starts at the group's committed one, else where ``from_last`` says; a retry topic
+always starts at its beginning.
 
 Limits. Queues are assigned by the caller; rebalancing is the push consumer's. One callback at a time, and the next pull
 leaves when it has returned.
@@ -23,6 +24,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from reference_impl.client.client import Client, Part
@@ -40,6 +42,7 @@ OnPull = Callable[[Environment, PullOutcome], None]
 
 COMMIT, SUSPEND, SUBSCRIPTION = 1, 2, 4
 MASTER_ID: Final = 0
+RETRY_PREFIX: Final = "%RETRY%"
 UNKNOWN: Final = -1
 FLOW_CONTROL_PAUSE_NS: Final = 20 * MS
 _GOES_ON: Final = frozenset({OK, "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY"})
@@ -83,9 +86,11 @@ class PullConsumer(Part):
         self.settings = settings
         self.on_pull = on_pull
         self.sub_version = 0
+        """Version of the subscription that the last heartbeat told; a broker refuses pulls with a newer one."""
+        self.expressions: dict[str, str] = {}
+        """Tag expressions of topics that differ from ``settings.expression``."""
         self._positions: dict[MessageQueue, _Position] = {}
         self._epoch = 0
-        self._tags = _tags(settings.expression)
         self._persist_key = ("consumer", settings.group, "persist")
         client.parts.append(self)
 
@@ -191,7 +196,8 @@ class PullConsumer(Part):
             position.offset = offset
             self._pull(env, queue, position)
 
-        code = RequestCode.GET_MAX_OFFSET if self.settings.from_last else RequestCode.GET_MIN_OFFSET
+        from_last = self.settings.from_last and not queue.topic.startswith(RETRY_PREFIX)
+        code = RequestCode.GET_MAX_OFFSET if from_last else RequestCode.GET_MIN_OFFSET
         fields = ext_fields(topic=queue.topic, queueId=queue.queue_id, bname=queue.broker_name)
         self._ask(env, queue, Command(code, fields), answered)
 
@@ -250,7 +256,7 @@ class PullConsumer(Part):
             sysFlag=SUSPEND | (COMMIT if commits else 0) | (SUBSCRIPTION if in_request else 0),
             commitOffset=position.committed if commits else 0,
             suspendTimeoutMillis=self.settings.suspend_ns // MS,
-            subscription=self.settings.expression if in_request else None,
+            subscription=self._expression(queue.topic) if in_request else None,
             subVersion=self.sub_version,
             expressionType="TAG",
             bname=queue.broker_name,
@@ -280,15 +286,19 @@ class PullConsumer(Part):
             min_offset=told["minOffset"],
             max_offset=told["maxOffset"],
             suggested_broker_id=_number(answer, "suggestWhichBrokerId"),
-            messages=tuple(pulled(queue, message) for message in messages if self._wants(message)),
+            messages=tuple(pulled(queue, message) for message in messages if self._wants(queue.topic, message)),
             started_ns=started_ns,
             ended_ns=env.now(),
             remark=remark_of(answer),
         )
 
-    def _wants(self, message: Message) -> bool:
+    def _wants(self, topic: str, message: Message) -> bool:
         """The broker compares hashes only; the text decides here."""
-        return self._tags is None or message.property_map().get(PROPERTY_TAGS, "") in self._tags
+        tags = _tags(self._expression(topic))
+        return tags is None or message.property_map().get(PROPERTY_TAGS, "") in tags
+
+    def _expression(self, topic: str) -> str:
+        return self.expressions.get(topic, self.settings.expression)
 
     def _take(self, env: Environment, position: _Position, outcome: PullOutcome) -> None:
         queue, epoch = outcome.queue, position.epoch
@@ -350,6 +360,7 @@ def pulled(queue: MessageQueue, message: Message) -> PulledMessage:
     )
 
 
+@lru_cache(maxsize=1024)
 def _tags(expression: str) -> frozenset[str] | None:
     """The tags of ``TagA || TagB``; ``None``: everything."""
     tags = frozenset(tag for part in expression.split("||") if (tag := part.strip()))

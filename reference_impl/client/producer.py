@@ -18,8 +18,9 @@ Limits. A retry may store a message twice (same UNIQ_KEY): as with RocketMQ, nob
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from reference_impl.client.avoidance import TABLE_4_9, TABLE_5, LatencyFaults, Rotation, choose_queue
@@ -125,8 +126,15 @@ class Producer(Part):
         self._check(message.topic, message.body)
         properties, unique_key = self._properties(env, message)
         body, sys_flag = self._packed(message.body)
-        request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall(), batch=False)
+        request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall())
         return self._begin(env, message.topic, request, unique_key, on_result, queue)
+
+    def send_again(self, env: Environment, message: Message, tries: int, tries_max: int, on_result: OnResult) -> int:
+        """A consumer's message to its retry topic: the broker counts the tries and gives up at *tries_max*."""
+        properties, unique_key = self._properties(env, message)
+        counts = {"j": str(tries), "l": str(tries_max)}
+        request = self._requests(message.topic, message.body, properties, 0, message.flag, env.wall(), counts=counts)
+        return self._begin(env, message.topic, request, unique_key, on_result, None)
 
     def send_batch(
         self, env: Environment, messages: Sequence[Message], on_result: OnResult, queue: MessageQueue | None = None
@@ -148,7 +156,7 @@ class Producer(Part):
         self._check(message.topic, message.body)
         properties, _ = self._properties(env, message)
         body, sys_flag = self._packed(message.body)
-        request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall(), batch=False)
+        request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall())
 
         def routed(env: Environment) -> None:
             target = queue or self._choose(env, message.topic, None)
@@ -182,7 +190,16 @@ class Producer(Part):
         return zlib.compress(body, _COMPRESSION_LEVEL), COMPRESSED | COMPRESSION_ZLIB
 
     def _requests(
-        self, topic: str, body: bytes, properties: str, sys_flag: int, flag: int, born_ms: int, *, batch: bool
+        self,
+        topic: str,
+        body: bytes,
+        properties: str,
+        sys_flag: int,
+        flag: int,
+        born_ms: int,
+        *,
+        batch: bool = False,
+        counts: Mapping[str, str] = MappingProxyType({}),
     ) -> Callable[[MessageQueue], Command]:
         """A fresh request for each attempt: only queue and broker name differ."""
         code = RequestCode.SEND_BATCH_MESSAGE if batch else RequestCode.SEND_MESSAGE_V2
@@ -198,6 +215,7 @@ class Producer(Part):
             "j": "0",
             "k": "false",
             "m": "true" if batch else "false",
+            **counts,
         }
         return lambda queue: Command(code, {**fields, "e": str(queue.queue_id), "n": queue.broker_name}, body)
 
