@@ -8,6 +8,7 @@ Question: what happens in each phase, what may it wait for, and what if that doe
     faults     load and faults, until the load has been given
     heal       no new operations; everything active is undone; what is in flight completes
     converge   every broker registered and settled (``operator``)  converge deadline, else a note "incomplete"
+               what is dead by now is started once
     drain      every queue read to its recorded end                drain deadline, else a note "incomplete"
     dump       what nodes leave is collected (by the caller, if the run is kept)
     check      the history is complete; what comes later is no part of it
@@ -107,6 +108,7 @@ class Life:
         queues = self.scenario.workload.queues
         brokers = [self._broker_node(node) for node in self.cluster.broker_addresses]
         self._crashed: dict[str, str] = {}
+        self._revived: set[str] = set()
         self._operator = Operator(stage, brokers, queues, self._run_until, lambda: list(self._crashed.values()))
         self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
         self._stage_value = stage
@@ -216,9 +218,19 @@ class Life:
 
     def _converge(self) -> None:
         self._enter("converge")
-        late = self._operator.settle(self._deadline(self.scenario.deadlines.converge_ns), self._must_leave)
+        deadline_ns = self._deadline(self.scenario.deadlines.converge_ns)
+        late = self._operator.settle(deadline_ns, self._must_leave, self._revive)
         if late:
             self._incomplete("converge", "; ".join(late))
+
+    def _revive(self) -> None:
+        """Start what is dead although every fault is healed: a broker that was asked to stop while it was paused ends
+        when it goes on. Once each, else a broker that cannot start would be started for ever."""
+        for spec in self.cluster.nodes:
+            if spec.name not in self._revived and self._levers.state(spec.name) == "dead":
+                self._revived.add(spec.name)
+                self.recorder.event("note", node=spec.name, step="revived")
+                self._perform(partial(self._levers.start, spec.name))
 
     def _drain(self) -> None:
         self._enter("drain")

@@ -215,12 +215,19 @@ class Operator:
         if node in self._first_queue:
             self._settle(self._first_queue[node], is_mending=True)
 
-    def settle(self, deadline_ns: int, stop: Callable[[], bool]) -> tuple[str, ...]:
-        """Until every broker is listed and settled; what is not by the deadline, in words (empty: all is well)."""
+    def settle(self, deadline_ns: int, stop: Callable[[], bool], tend: Callable[[], None]) -> tuple[str, ...]:
+        """Until every broker is listed and settled; what is not by the deadline, in words (empty: all is well).
+
+        *tend* is called every second meanwhile.
+        """
         found = [self._settle(queue, is_mending=False) for queue in self._first_queue.values()]
-        self._run_until(lambda: stop() or all(s.is_settled for s in found), deadline_ns)
+        while not all(s.is_settled for s in found) and not stop() and self._backend.now() < deadline_ns:
+            tend()
+            second_ns = min(deadline_ns, self._backend.now() + SECOND)
+            self._run_until(lambda: stop() or all(s.is_settled for s in found), second_ns)
         late = [f"{s.queue.node} waits for {s.waits_for}" for s in found if not s.is_settled]
         while not stop() and (unlisted := self._unlisted()):
+            tend()
             if not self._pause(deadline_ns):
                 late += [f"not registered: {words}" for words in unlisted]
                 break

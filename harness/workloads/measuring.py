@@ -17,6 +17,7 @@ Limits. Time-outs are longer than RocketMQ's own waits (5 s for a flush, 5 s for
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -28,7 +29,7 @@ from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import MS, SECOND, Environment, Link
 from reference_impl.wire.codes import RequestCode, ResponseCode, response_name
 from reference_impl.wire.frame import Command, RemoteWireError
-from reference_impl.wire.message import Message, UniqueKeys, decode_records, properties_text
+from reference_impl.wire.message import COMPRESSED, Message, UniqueKeys, decode_records, properties_text
 from reference_impl.wire.remoting import Answer, CallFailed, Remoting
 
 SEND_TIMEOUT_NS: Final = 8 * SECOND
@@ -260,7 +261,7 @@ class MeasuringClient:
         messages: list[int] = []
         foreign: list[tuple[int, str]] = []
         for index, record in enumerate(records):
-            body = decode(record.body, self.recorder.run)
+            body = decode(inflated(record), self.recorder.run)
             if isinstance(body, Foreign):
                 foreign.append((index, f"{body.reason}: {body.digest}"))
                 messages.append(-1)
@@ -285,6 +286,16 @@ def status_of(answer: Answer, success: str) -> str:
     if isinstance(answer, CallFailed):
         return _FAILED[answer.kind]
     return success if answer.code == ResponseCode.SUCCESS else response_name(answer.code)
+
+
+def inflated(record: Message) -> bytes:
+    """The body as it was sent: RocketMQ's producers compress above 4 KiB. What cannot be inflated stays as it is."""
+    if not record.sys_flag & COMPRESSED:
+        return record.body
+    try:
+        return zlib.decompress(record.body)
+    except zlib.error:
+        return record.body
 
 
 def position_of(message_id: str) -> int:

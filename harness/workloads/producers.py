@@ -181,6 +181,19 @@ class Application(Part):
         return ended
 
 
+class Asleep:
+    """A client node (``Role``) that is there from the beginning and knows nothing until its client is started."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.on_connected, self.on_closed, self.on_bytes = client.on_connected, client.on_closed, client.on_bytes
+        self.on_timer, self.on_synced, self.on_disk_error = client.on_timer, client.on_synced, client.on_disk_error
+        self.on_stop = client.on_stop
+
+    def on_start(self, env: Environment) -> None:
+        """Not yet."""
+
+
 def renew(recorder: Recorder, process: Process, outcome: str) -> None:
     """A process whose operation may still take effect goes on under a fresh number."""
     if outcome == "info":
@@ -207,6 +220,7 @@ class ProducerWorkload:
         backend = self.stage.backend
         for (name, client), application in zip(self._clients, self._applications, strict=True):
             if application.joins_after_ns:
+                backend.add_client(name, Asleep(client))
                 backend.after(application.joins_after_ns, partial(self._join, name, client, application))
             else:
                 backend.add_client(name, client)
@@ -216,7 +230,7 @@ class ProducerWorkload:
     def _join(self, name: str, client: Client, application: Application) -> None:
         if not application.stopped:
             self.stage.recorder.event("note", node=name, step="joins")
-            self.stage.backend.add_client(name, client)
+            self.stage.backend.step(name, client.on_start)
 
     def stop(self) -> None:
         for application in self._applications:
