@@ -84,6 +84,9 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 class RocketmqTarget:
     """``harness.backends.backend.Target`` of Apache RocketMQ *version*."""
 
+    listens_everywhere = True
+    """4.9.x with every port; 5.x obeys ``bindAddress`` but for its HA port."""
+
     def __init__(self, version: str) -> None:
         self.version = version
         self.name = f"rocketmq:{version}"

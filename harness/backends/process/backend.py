@@ -106,6 +106,7 @@ class ProcessBackend:
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def add_node(self, spec: NodeSpec) -> None:
+        self._check_room_for(spec)
         folder = self._folder / "nodes" / spec.name
         try:
             self._network.add_server(spec.name)
@@ -117,6 +118,15 @@ class ProcessBackend:
         self._owed.promise(f"the link to the disk of {spec.name}", undo.remove_link(link))
         link.symlink_to(data)
         self._nodes[spec.name] = node
+
+    def _check_room_for(self, spec: NodeSpec) -> None:
+        """Apache's servers listen on all addresses: on one network only one of each kind has room."""
+        alike = [node.name for node in self._nodes.values() if node.spec.kind == spec.kind]
+        if alike and self.isolation == "loopback" and getattr(self._target, "listens_everywhere", False):
+            raise BackendUnavailable(
+                f"{self._target.name} listens on all addresses, so {spec.name} finds no room beside {alike[0]}",
+                hint=f"nodes with a network of their own: {scan().namespaces or 'isolation by namespaces'}",
+            )
 
     def _start(self, node: Node) -> None:
         """Runs in the lever's thread."""
@@ -172,7 +182,8 @@ class ProcessBackend:
             self.on_event(node.name, event, {**fields, "at_ns": ns - self._started_ns})
 
     def collect(self, node: str, into: Path) -> None:
-        found = self._nodes[node]
+        if (found := self._nodes.get(node)) is None:
+            return  # the run ended before it got a home
         for name in ("log", "config"):
             if (into / name).resolve() != (found.folder / name).resolve():
                 shutil.copytree(found.folder / name, into / name, dirs_exist_ok=True)

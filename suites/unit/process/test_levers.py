@@ -13,8 +13,9 @@ import pytest
 from faults.levers import Cut, LeverRefused
 from faults.mechanisms import loopfs, netns
 from faults.mechanisms.command import call
+from harness.backends.backend import NodeSpec
 from harness.backends.process.backend import ProcessBackend
-from harness.errors import ClusterError
+from harness.errors import BackendUnavailable, ClusterError
 from reference_impl.environment import MS, SECOND
 from suites.unit.process.tiny_node import TinyTarget
 from suites.unit.process.tiny_world import TinyWorld
@@ -230,6 +231,15 @@ def test_plain_loopback_refuses_what_it_cannot_do(tmp_path: Path) -> None:
         assert world.ask("echo alive") == b"alive", "a refused lever touches nothing"
         world.say("crash")
         world.until(lambda: world.count("broker-a-0", "crashed") == 1)
+
+
+def test_servers_that_listen_everywhere_find_room_only_once_on_loopback(tmp_path: Path) -> None:
+    target = TinyTarget()
+    target.listens_everywhere = True
+    with closing(TinyWorld(tmp_path, "loopback", target=target)) as world:
+        world.backend.add_node(NodeSpec("namesrv-1", "namesrv", {}))
+        with pytest.raises(BackendUnavailable, match="broker-b-0 finds no room beside broker-a-0"):
+            world.backend.add_node(NodeSpec("broker-b-0", "broker", {}))
 
 
 # -- leaving -----------------------------------------------------------------------------------------------------------

@@ -78,6 +78,7 @@ class TinyTarget:
 
     def __init__(self, program: str = sys.executable) -> None:
         self.program = program
+        self.listens_everywhere = False
 
     def prepare(self) -> None: ...
 
