@@ -7,6 +7,7 @@ nearly every seed, a suffix of what was acknowledged; from synchronous flush not
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -82,3 +83,33 @@ def test_a_disk_that_lies_defeats_synchronous_flush() -> None:
     world.run_until(lambda: False, 5 * SECOND)
     world.levers.cut_power("broker-a-0")
     assert lost(client.acknowledged, log_of(world) if world.node("broker-a-0").disk.size("log") > 0 else [])
+
+
+def test_the_run_drawn_in_the_documentation_is_this_one() -> None:
+    told: list[str] = []
+    world = log_world(1, "async", trace=lambda ns, _, name: told.append(f"{ns / MS:5.1f} {name}"))
+    world.on_event = lambda node, event, fields: told.append(f"{world.now() / MS:5.1f} {event} {fields}")
+    client = LogClient(f"{world.host('broker-a-0')}:{PORT}", 1, 20 * MS)
+    world.add_client("client-1", client)
+    assert world.run_until(lambda: len(client.acknowledged) == 30, SECOND)
+    world.levers.cut_power("broker-a-0")
+    world.run_until(lambda: False, world.now() + 100 * MS)
+    world.levers.start("broker-a-0")
+    world.run_until(lambda: False, 2 * SECOND)
+    assert client.acknowledged[29:31] == [30, 42]
+    drawn = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text(encoding="utf-8")
+    for line in (
+        "  0.7 SimNet._on_syn",
+        "  1.0 SimNet._on_refusal",
+        " 29.8 recovered {'records': 0}",
+        " 51.1 SimNet._on_syn",
+        " 51.3 SimNet._on_syn_ack",
+        "530.0 SimDisk._end_sync",
+        "641.3 power_was_cut {'mode': 'drop-all', 'pending_bytes': 96, 'lost_bytes': 96, 'lost_names': 0}",
+        "780.2 recovered {'records': 24}",
+        "860.1 SimNet._retry",
+        "860.4 SimNet._on_reset",
+        "910.9 SimNet._on_accept",
+    ):
+        assert line in told
+        assert f"\n{line[:5]}  " in drawn, "the drawing is of another version of the simulator"

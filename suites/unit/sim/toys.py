@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.backends.backend import NodeSpec
 from harness.backends.sim.models import Budgets, Model
+from harness.backends.sim.scheduler import Trace
 from harness.backends.sim.world import SimBackend
 from reference_impl.environment import MS, SECOND, Environment, Link, Role
 
@@ -214,10 +215,10 @@ def spec(name: str, **properties: str) -> NodeSpec:
     return NodeSpec(name, "namesrv" if name.startswith("namesrv") else "broker", properties)
 
 
-def log_world(seed: int, flush: str, defects: tuple[str, ...] = (), model: Model | None = None) -> SimBackend:
+def log_world(seed: int, flush: str, defects: tuple[str, ...] = (), trace: Trace | None = None) -> SimBackend:
     """One started log server ``broker-a-0``."""
     target = ToyTarget(lambda node: LogServer(dict(node.properties), node.defects))
-    world = SimBackend(target, seed, model=model)
+    world = SimBackend(target, seed, trace=trace)
     world.add_node(NodeSpec("broker-a-0", "broker", {"flush": flush}, defects))
     world.levers.start("broker-a-0")
     return world
