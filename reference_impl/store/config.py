@@ -10,6 +10,7 @@ Own additions:
     metadataSync=false             true: JSON files (topics, offsets) are forced to the disk before they count as saved
     strictFlush=false              true: a failed force never ends in SEND_OK, and makes the store read-only
     countRecoveredAsFlushed=false  true: as RocketMQ, see ``recovery.py``
+    cleanTruncatedTail=false       true: bytes behind a truncated tail are zeroed, RocketMQ leaves them
     totalPhysicalMemorySize        stands in for the machine's RAM in the "in memory" rule of reads
 """
 
@@ -76,6 +77,7 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     metadata_sync: bool = False
     strict_flush: bool = False
     count_recovered_as_flushed: bool = False
+    clean_truncated_tail: bool = False
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> StoreConfig:

@@ -112,14 +112,13 @@ class GroupCommit:
         self._files, self._checkpoint = files, checkpoint
         self._requests: deque[_Request] = deque()
         self._is_busy = True
-        self._is_started = False
+        """A flush is under way, or ``start`` has not come yet."""
         self._has_deadline = False
         self._is_idle_flush_armed = False
         self._has_failed = False
         self._is_stopped = False
 
     def start(self, env: Environment) -> None:
-        self._is_started = True
         self._serve(env)
 
     def wait(self, env: Environment, end: int, decide: Decide) -> None:
@@ -204,9 +203,11 @@ class GroupCommit:
     def stop(self, env: Environment, done: Done) -> None:
         self._is_stopped = True
         env.cancel_timer(FLUSH_TIMER)
+        if self._is_busy and not self._files.is_flushing:
+            self._is_busy = False
 
         def flushed(env: Environment) -> None:
-            if not self._is_busy or not self._is_started:
+            if not self._is_busy:
                 self._serve(env)
             env.cancel_timer(DEADLINE_TIMER)
             done(env)

@@ -4,8 +4,8 @@ Question: how does QUERY_MESSAGE find messages by key? Model (RocketMQ: IndexSer
 rolled-back one) is entered under its UNIQ_KEY and each word of its KEYS. A full file is forced, and only then does the
 checkpoint learn of it; on an abnormal start every file younger than that is deleted and built again by re-dispatch.
 
-File names are ``yyyyMMddHHmmssSSS`` in UTC, because a role knows no time zone. A record at or below the last indexed
-position is not entered twice.
+File names are ``yyyyMMddHHmmssSSS`` in UTC, because a role knows no time zone. A record below the last indexed position
+is not entered again; the one *at* it may be, since its other keys may be missing.
 """
 
 from __future__ import annotations

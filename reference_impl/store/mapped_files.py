@@ -224,6 +224,11 @@ class MappedFiles:
             self.flushed_timestamp = timestamp
 
     @property
+    def is_flushing(self) -> bool:
+        """A force of one of the files is under way."""
+        return self._is_flushing
+
+    @property
     def is_dirty(self) -> bool:
         """Something was written that no flush has covered."""
         return self.end > self.flushed_to
@@ -249,7 +254,8 @@ class MappedFiles:
 
     def drop_first(self, env: Environment) -> None:
         """Delete the oldest file (retention)."""
-        self._delete(env, self.files.pop(0).name)
+        self._delete(env, self.files[0].name)
+        del self.files[0]
 
     def drop_last(self, env: Environment) -> None:
         """Delete the newest file (truncation of a queue)."""
@@ -266,7 +272,10 @@ class MappedFiles:
     def drop_precreated(self, env: Environment) -> None:
         """An orderly stop leaves no file behind that was only created in advance."""
         if self._precreated:
-            self._delete(env, self._precreated)
+            try:
+                self._delete(env, self._precreated)
+            except OSError as error:
+                env.note("precreated_not_deleted", file=self._precreated, error=str(error))
             self._precreated = ""
 
     def _delete(self, env: Environment, name: str) -> None:

@@ -34,7 +34,7 @@ from reference_impl.store.flags import NOT_WRITEABLE, RunningFlags
 from reference_impl.store.flush import AsyncFlush, Decide, FlushService, GroupCommit
 from reference_impl.store.forcing import Forcing
 from reference_impl.store.index import Index
-from reference_impl.store.mapped_files import MappedFiles, WrongFileSize
+from reference_impl.store.mapped_files import Done, MappedFiles, WrongFileSize
 from reference_impl.store.queue_flush import QueueFlush
 from reference_impl.store.reader import Reader, offset_by_time, store_timestamp_at
 from reference_impl.store.recovery import Recovery
@@ -70,6 +70,7 @@ class MessageStore:
         self._at_risk_from = 0
         self._has_vouched = False
         """What recovery accepted is on the disk."""
+        self._when_vouched: Done | None = None
         self._build(config)
         self._update_writable()
 
@@ -161,33 +162,44 @@ class MessageStore:
         self._retention.start(env)
         self._is_shut_down = False
         self._update_writable()
-        self._forcing.force_all(env, [lock, *at_risk], self._start_flushing)
+        self._forcing.force(env, lock, lambda env, error: None)
+        if at_risk:
+            self._forcing.force_all(env, at_risk, self._vouch)
+        else:
+            self._vouch(env, "")
 
-    def _start_flushing(self, env: Environment, error: str) -> None:
-        """Nothing is acknowledged or checkpointed before what recovery accepted is on the disk."""
+    def _vouch(self, env: Environment, error: str) -> None:
+        """What recovery accepted is on the disk: only now may anything be acknowledged or checkpointed."""
         if error:
             env.note("force_failed", file="", error=error)
             if self.config.strict_flush:
                 self._force_failed(env, "", error)
-        if not self._is_shut_down:
-            self._has_vouched = True
-            self._checkpoint.release()
-            self._flush.start(env)
-            self._queue_flush.start(env)
+        self._has_vouched = True
+        self._checkpoint.release()
+        if self._when_vouched is not None:
+            self._when_vouched(env)
+            return
+        self._flush.start(env)
+        self._queue_flush.start(env)
 
     @property
     def _abort_path(self) -> str:
         return f"{self.config.store_path_root_dir}/abort"
 
-    def shutdown(self, env: Environment, done: Callable[[Environment], None]) -> None:
+    def shutdown(self, env: Environment, done: Done) -> None:
         """The end: dispatch and flush everything, save the checkpoint, remove ``abort`` if all is well; then *done*.
 
-        ``abort`` stays, and the next start is an abnormal one, where the store was read-only, dispatch is behind, or
-        what the start recovered was not yet forced.
+        ``abort`` stays, and the next start is an abnormal one, where the store was read-only or dispatch is behind.
         """
         self._is_shut_down = True
         self._update_writable()
         self._retention.stop(env)
+        if self._has_vouched:
+            self._stop(env, done)
+        else:
+            self._when_vouched = lambda env: self._stop(env, done)
+
+    def _stop(self, env: Environment, done: Done) -> None:
         self._dispatcher.stop(env)
 
         def log_flushed(env: Environment) -> None:
@@ -198,13 +210,19 @@ class MessageStore:
             self._checkpoint.save(env, saved)
 
         def saved(env: Environment) -> None:
-            is_well = self.flags.is_writable and self._has_vouched and not self._dispatcher.is_behind
-            if is_well:
-                env.delete(self._abort_path)
+            is_well = self.flags.is_writable and not self._dispatcher.is_behind and self._drop_abort(env)
             env.note("store_stopped", clean=is_well, log_end=self.log_end, flushed_to=self.flushed_to)
             done(env)
 
         self._flush.stop(env, log_flushed)
+
+    def _drop_abort(self, env: Environment) -> bool:
+        try:
+            env.delete(self._abort_path)
+            return True
+        except OSError as error:
+            env.note("abort_not_deleted", error=str(error))
+            return False
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Keys are tuples that start with ``"store"``."""

@@ -158,7 +158,8 @@ class _Scan:
         return True
 
     def _read(self, physical_offset: int, size: int) -> None:
-        record = self._reader.record(self._env, physical_offset, size)
+        # RocketMQ would serve the oldest bytes of the log for a lost record at offset 0; a wrong message is no service.
+        record = self._reader.log.read(self._env, physical_offset, size)
         if record:
             self.records.append(record)
             self.offsets.append(self._offset + self.scanned)

@@ -13,6 +13,10 @@ Model (RocketMQ: DefaultMessageStore#load, CommitLog#recoverNormally, #recoverAb
     position that any queue knows is dispatched. The table of next queue offsets is the queues' own ends, so that the
     offsets of lost messages are given again.
 
+Bytes behind an end stay where they are, in the log and in the queues, as in RocketMQ. A later start may take them for
+good: stale records when the log ends exactly where one begins, stale units as soon as the log has grown past the offset
+that they name. ``cleanTruncatedTail=true`` zeroes them.
+
 After an abnormal end nobody knows which of the accepted bytes were ever forced: a kill leaves them in the page cache.
 RocketMQ counts all of them as flushed, and never forces them unless something is appended to the same file; a power cut
 after a kill can then take records and units that are vouched for (``countRecoveredAsFlushed=true`` does the same). By
@@ -38,6 +42,7 @@ from reference_impl.wire.message import MAGIC_V1, MAGIC_V2
 
 _MAGIC: Final = Struct(">i")
 _FILES_SCANNED: Final = 3
+_CHUNK: Final = 1 << 16
 
 
 class Recovered(NamedTuple):
@@ -68,6 +73,7 @@ class Recovery:
         self._records = 0
         self._last_place = -1
         self._is_clean = True
+        self._cleaned: dict[str, None] = {}
 
     def run(self, env: Environment, *, is_clean: bool) -> Recovered:
         """Files are loaded; afterwards positions, queues and dispatch position are right."""
@@ -89,9 +95,9 @@ class Recovery:
         return Recovered(is_clean, scanned_from, self._records, end)
 
     def files_to_force(self, scanned_from: int) -> list[str]:
-        """Files that may hold accepted bytes which are not on the disk: none after an orderly stop."""
+        """Files whose content is accepted but may not be on the disk: after an orderly stop only what was cleaned."""
         if self._is_clean:
-            return []
+            return list(self._cleaned)
         log = [file.name for file in self._log.files if file.end > scanned_from]
         return log + [file.name for queue in self._queues.all() for file in queue.files.files]
 
@@ -137,6 +143,20 @@ class Recovery:
             queues_end = max(queues_end, self._queues.max_physical)
         if queues_end >= end:
             self._queues.truncate(env, end)
+        if self._config.clean_truncated_tail:
+            for row in (self._log, *[queue.files for queue in self._queues.all()]):
+                self._clean(env, row)
+
+    def _clean(self, env: Environment, row: MappedFiles) -> None:
+        """Zeros over what is behind the end of *row*, so that it cannot come back."""
+        if not row.files:
+            return
+        file = row.files[-1]
+        for offset in range(file.wrote, file.size, _CHUNK):
+            size = min(_CHUNK, file.size - offset)
+            if any(env.read(file.name, offset, size)):
+                env.write(file.name, offset, bytes(size))
+                self._cleaned[file.name] = None
 
     def _dispatch_rest(self, env: Environment) -> None:
         """RocketMQ waits at its start until dispatch has caught up, then goes on."""

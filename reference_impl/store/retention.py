@@ -70,10 +70,15 @@ class Retention:
         if name == DISK_TIMER[1]:
             self.check_disk(env)
             env.set_timer(DISK_TIMER, _DISK_EVERY_NS)
-        elif name == CLEAN_TIMER[1]:
-            self._begin_run(env)
-        else:
-            self._delete_next(env)
+            return
+        try:
+            if name == CLEAN_TIMER[1]:
+                self._begin_run(env)
+            else:
+                self._delete_next(env)
+        except OSError as error:
+            env.note("cleaning_failed", error=str(error))
+            self._next_run(env)
 
     # --- the disk ---------------------------------------------------------------------------------------------------
 
@@ -128,11 +133,14 @@ class Retention:
 
     def _end_run(self, env: Environment) -> None:
         if self._log.start > self._cleaned_to:
-            self._cleaned_to = self._log.start
             for queue in self._queues.all():
                 queue.expire(env, self._log.start)
             if self._index is not None:
                 self._index.expire(env, self._log.start)
+            self._cleaned_to = self._log.start
+        self._next_run(env)
+
+    def _next_run(self, env: Environment) -> None:
         env.set_timer(CLEAN_TIMER, self._config.clean_resource_interval * MS)
 
 

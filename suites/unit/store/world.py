@@ -205,6 +205,15 @@ class World:
             self.disk.faults = DiskFaults()
         return self.disk.faults
 
+    def release(self) -> World:
+        """A disk that hung goes on; the syncs that it held end in order."""
+        faults = self.faults()
+        faults.hanging = False
+        held, faults.held = faults.held, []
+        for end, sync in held:
+            end(sync, None)
+        return self
+
     # --- messages ---------------------------------------------------------------------------------------------------
 
     def put(self, body: bytes | str = b"x", topic: str = "T", queue_id: int = 0, **fields: Any) -> list[PutResult]:
