@@ -32,8 +32,8 @@ from harness.backends.process.owed import Owed
 PROBE_PORT: dict[PortClass, int] = {"any": 9999, "broker": 10911, "namesrv": 9876, "ha": 10912}
 """Where a probe knocks. ``any``: a port of no class; nobody listens there, and a refusal is an answer."""
 
-CONNECT_TIMEOUT_S = 0.5
-DATAGRAM_TIMEOUT_S = 0.2
+CONNECT_TIMEOUT_S = 0.25
+DATAGRAM_TIMEOUT_S = 0.1
 
 CLIENTS = "clients"
 """The namespace that holds every client's address."""
