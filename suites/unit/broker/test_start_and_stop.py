@@ -170,3 +170,37 @@ def test_a_stop_ends_although_the_tables_cannot_be_written() -> None:
             made.role.on_synced(made.env, file, token)
     made.env.advance(5 * SECOND)
     assert made.env.exit_code == 0
+
+
+def test_a_full_disk_refuses_sends_with_14_and_still_serves_pulls() -> None:
+    made = BrokerByHand()
+    made.create_topic("T")
+    assert made.send("T", b"before").code == 0
+    made.env.disk_usage = lambda: (92, 100)  # type: ignore[method-assign]
+    made.env.advance(11 * SECOND)
+    refused = made.send("T", b"full")
+    assert (refused.code, refused.fields) == (14, {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"})
+    assert [answer.code for answer in made.pull("T", 0)] == [0]
+    made.env.disk_usage = lambda: (50, 100)  # type: ignore[method-assign]
+    made.env.advance(11 * SECOND)
+    assert made.send("T", b"after").code == 0
+
+
+def test_a_broker_may_begin_to_accept_sends_later() -> None:
+    begins_ms = 1_700_000_060_000
+    made = BrokerByHand(startAcceptSendRequestTimeStamp=str(begins_ms))
+    refused = made.send("T")
+    assert (refused.code, refused.remark) == (1, f"broker[{HOST}] unable to service, until {begins_ms}")
+    made.env.advance(61 * SECOND)
+    assert made.send("T").code == 0
+
+
+def test_a_transactional_send_is_refused_and_never_stored_as_a_visible_message() -> None:
+    made = BrokerByHand()
+    made.create_topic("T")
+    refused = made.send("T", b"half", "TRAN_MSG\x01true\x02PGROUP\x01PG")
+    assert refused.code == 16
+    assert "sending transaction message is forbidden" in (refused.remark or "")
+    assert made.send("T", b"plain", "user\x01TRAN_MSG is a word").code == 0
+    assert made.answer(Code.END_TRANSACTION, producerGroup="PG").code == 3
+    assert made.answer(Code.GET_MAX_OFFSET, topic="T", queueId=0).fields == {"offset": "1"}
