@@ -12,8 +12,9 @@ stored since the cut before:
   pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost
   byte on age       nothing acknowledged longer ago than thorough interval + interval + slack
 
-Time during which the node was paused does not count: its flush thread did not run either. Everything else is a failure:
-loss without an effective power cut, loss with synchronous flush, loss of a narrower promise (``expect: {lost: none}``).
+Time during which the node was paused or dead does not count: its flush thread did not run either. Everything else is a
+failure: loss without an effective power cut, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
+none}``).
 
 Limits. The slack (contract, by backend) covers late timers and the duration of the force itself.
 """
@@ -32,6 +33,9 @@ from checkers.verdict import Anomaly
 
 PAGE_BYTES = 4096
 _NAMED = 20
+
+STANDS_STILL = ("pause", "kill", "stop", "cut_power")
+"""Faults while which a node flushes nothing."""
 
 
 @dataclass(frozen=True)
@@ -196,13 +200,13 @@ def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
 
 def _judge_tail(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
     rule = FlushRule.of(facts, broker)
-    paused_ns = _paused_ns(facts, broker, cut.fault.inject_ns)
+    idle_ns = _idle_ns(facts, broker, cut.fault.inject_ns)
     acked = ack_ns(history, ledger, tail)
     age_ns = cut.fault.inject_ns - int(acked.min())
-    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + paused_ns
+    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + idle_ns
     first = int(ledger.position[tail].min())
     last = int(ledger.position[tail].max())
-    ripe_ns = cut.fault.inject_ns - rule.interval_ns - rule.slack_ns - paused_ns
+    ripe_ns = cut.fault.inject_ns - rule.interval_ns - rule.slack_ns - idle_ns
     dirty = _written_by(history, ledger, cut.stored, ripe_ns) - first
     opening = (
         f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
@@ -228,10 +232,18 @@ def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
     return int(ledger.position[early].max(initial=-1))
 
 
-def _paused_ns(facts: RunFacts, broker: str, until_ns: int) -> int:
-    """How long nodes of *broker* stood still before *until_ns*."""
-    pauses = [fault for fault in facts.faults if fault.kind == "pause" and fault.hits(broker)]
-    return sum(max(0, min(fault.heal_ns, until_ns) - fault.begin_ns) for fault in pauses if fault.begin_ns < until_ns)
+def _idle_ns(facts: RunFacts, broker: str, until_ns: int) -> int:
+    """How long nodes of *broker* did not run before *until_ns*: paused, or dead after an earlier fault."""
+    spans = sorted(
+        (fault.begin_ns, min(fault.heal_ns, until_ns))
+        for fault in facts.faults
+        if fault.kind in STANDS_STILL and fault.hits(broker) and fault.begin_ns < until_ns
+    )
+    idle_ns = seen_ns = 0
+    for begin_ns, end_ns in spans:
+        idle_ns += max(0, end_ns - max(begin_ns, seen_ns))
+        seen_ns = max(seen_ns, end_ns)
+    return idle_ns
 
 
 def _many(messages: Ints) -> str:

@@ -313,15 +313,9 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     if not len(learned):
         content.spare = unknown
         return []
-    by_value = unknown[np.lexsort((appends.invoke[unknown], appends.value[unknown]))]
-    learned = learned[np.argsort(content.value[learned], kind="stable")]
-    values = content.value[learned]
-    rank = np.arange(len(learned)) - np.searchsorted(values, values)
-    sorted_values = appends.value[by_value]
-    place = np.searchsorted(sorted_values, values) + rank
-    inside = np.minimum(place, max(len(by_value) - 1, 0))
-    has_append: Bools = (place < len(by_value)) & (sorted_values[inside] == values) if len(by_value) else place < 0
-    found, rows = learned[has_append], by_value[place[has_append]]
+    rows = _appends_of(content, learned, unknown)
+    has_append = rows >= 0
+    found, rows = learned[has_append], rows[has_append]
     content.append[found] = rows
     content.lo[found] = appends.invoke[rows]
     used = np.zeros(len(appends), dtype=np.bool_)
@@ -329,6 +323,36 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     content.spare = unknown[~used[unknown]]
     violations = _strays(log, content, learned[~has_append], retries)
     return violations or _torn(log, content, found, rows) or _elsewhere(log, content, found, rows)
+
+
+def _appends_of(content: Content, learned: Ints, unknown: Ints) -> Ints:
+    """For each learned slot the row of its append, −1 if there is none: an append of that value to that very queue
+    first (a retry may have gone to another), then any of that value."""
+    appends, base = content.appends, content.slots.base
+    queue = np.searchsorted(base, learned, side="right") - 1
+    values, queue_count = content.value[learned], len(base)
+    rows = _kth(values * queue_count + queue + 1, appends.value * queue_count + appends.queue + 1, appends, unknown)
+    left = np.flatnonzero(rows < 0)
+    if len(left):
+        used = np.zeros(len(appends), dtype=np.bool_)
+        used[rows[rows >= 0]] = True
+        rows[left] = _kth(values[left], appends.value, appends, unknown[~used[unknown]])
+    return rows
+
+
+def _kth(wanted: Ints, keys: Ints, appends: Appends, unknown: Ints) -> Ints:
+    """The k-th slot that wants a key gets the k-th earliest *unknown* append with that key; −1: there are less."""
+    rows = np.full(len(wanted), -1, dtype=np.int64)
+    if not len(unknown):
+        return rows
+    by_key = unknown[np.lexsort((appends.invoke[unknown], keys[unknown]))]
+    order = np.argsort(wanted, kind="stable")
+    ordered, sorted_keys = wanted[order], keys[by_key]
+    place = np.searchsorted(sorted_keys, ordered) + np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    inside = np.minimum(place, len(by_key) - 1)
+    has_append: Bools = (place < len(by_key)) & (sorted_keys[inside] == ordered)
+    rows[order[has_append]] = by_key[place[has_append]]
+    return rows
 
 
 def _torn(log: LogInput, content: Content, slots: Ints, rows: Ints) -> list[LogViolation]:

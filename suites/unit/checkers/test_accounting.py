@@ -78,11 +78,19 @@ def test_a_tail_that_a_page_flush_must_have_reached_is_a_failure() -> None:
     assert judge(run_of(list(range(33, 40)), count=40, spacing_ms=100)).outcome is Outcome.PASS
 
 
-def test_time_in_which_the_broker_stood_still_widens_the_window() -> None:
+@pytest.mark.parametrize("do", ["pause", "kill", "stop"])
+def test_time_in_which_the_broker_stood_still_widens_the_window(do: str) -> None:
     build = run_of([0, 1], count=2, spacing_ms=6_000)
     assert judge(build).outcome is Outcome.FAIL
-    build.fault("pause", "broker-a-0", 1000, 1001, heal=11_000, fault="f0")
+    build.fault(do, "broker-a-0", 1000, 1001, heal=11_000, fault="f0")
     assert judge(build).outcome is Outcome.PASS
+
+
+def test_two_faults_at_once_stand_still_only_once() -> None:
+    build = run_of([0, 1], count=2, spacing_ms=6_000)
+    for fault in ("f0", "f00"):
+        build.fault("kill", "broker-a-0", 1000, 1001, heal=1600, fault=fault)
+    assert judge(build).outcome is Outcome.FAIL
 
 
 def test_a_second_cut_cannot_take_what_survived_the_first() -> None:

@@ -247,3 +247,39 @@ def test_a_slave_is_not_judged_here() -> None:
     build.pull(40, 41, 0, [0, 1])
     build.pull(60, 61, 0, [9], node="broker-a-1")
     assert judge(build).outcome is Outcome.PASS
+
+
+def retried(second_queue: int) -> Build:
+    """Message 0: a try to queue 0 with unknown end, then one to *second_queue*, unknown as well."""
+    build = Build()
+    build.send(0, None, 0)
+    build.send(20, None, 0, queue=second_queue)
+    return build
+
+
+@pytest.mark.parametrize("queue", [0, 2])
+def test_a_message_whose_tries_are_all_unknown_may_stand_where_any_of_them_went(queue: int) -> None:
+    build = retried(2)
+    build.pull(40, 41, 0, [0], queue=queue)
+    assert judge(build).outcome is Outcome.PASS
+
+
+def test_both_tries_may_have_been_stored() -> None:
+    build = retried(2)
+    build.pull(40, 41, 0, [0], queue=2)
+    build.pull(40, 41, 0, [0], queue=0)
+    assert judge(build).outcome is Outcome.PASS
+
+
+def test_a_queue_that_no_try_went_to_is_still_wrong() -> None:
+    build = retried(2)
+    build.pull(40, 41, 0, [0], queue=1)
+    assert violations(judge(build)) == ["wrong-queue"]
+
+
+def test_a_try_that_was_read_before_it_began_is_no_excuse() -> None:
+    build = Build()
+    build.send(0, None, 0)
+    build.pull(10, 11, 0, [0], queue=2)
+    build.send(20, None, 0, queue=2)
+    assert violations(judge(build))
