@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from faults.errors import FaultTrouble
 
@@ -30,14 +30,20 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=SYSTEM_PATH)
 
 
-def call(argv: Sequence[str], *, text: str = "", timeout_s: float = 10.0, env: Mapping[str, str] | None = None) -> str:
+def call(argv: Sequence[str], *, text: str = "", timeout_s: float = 10.0) -> str:
     """Run *argv* with *text* on its standard input and return its standard output; ``ToolFailed`` otherwise."""
     path = find_tool(argv[0])
     if path is None:
         raise ToolFailed(argv, -1, f"{argv[0]} is not installed")
     try:
         done = subprocess.run(
-            [path, *argv[1:]], input=text, capture_output=True, text=True, timeout=timeout_s, env=env, check=False
+            [path, *argv[1:]],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            start_new_session=True,  # a Ctrl-C in the terminal must not end a tool half way
         )
     except subprocess.TimeoutExpired:
         raise ToolFailed(argv, -1, f"did not end within {timeout_s:g} s") from None

@@ -75,16 +75,6 @@ def list_tables(namespace: str) -> list[str]:
     return sorted(name for name in names if name.startswith(TABLE_PREFIX))
 
 
-def dropped_packets(namespace: str, cut: str) -> int:
-    """How many packets the cut's table has dropped in this namespace; 0 if there is no such table."""
-    table = table_name(cut)
-    if table not in list_tables(namespace):
-        return 0
-    listed = json.loads(call(argv_inside(namespace, ["nft", "-j", "list", "table", "ip", table])))
-    rules = [entry["rule"] for entry in listed["nftables"] if "rule" in entry]
-    return sum(part["counter"]["packets"] for rule in rules for part in rule["expr"] if "counter" in part)
-
-
 def _script(table: str, drops: Sequence[Drop]) -> str:
     rules = "\n".join(f"        {rule}" for drop in drops for rule in _rules(drop))
     return f"""table ip {table}
@@ -105,9 +95,9 @@ table ip {table} {{
 def _rules(drop: Drop) -> list[str]:
     pair = f"ip saddr {_set(drop.sources)} ip daddr {_set(drop.targets)}"
     if not PORTS[drop.port_class]:
-        return [f"{pair} counter drop"]
+        return [f"{pair} drop"]
     ports = _set(tuple(str(port) for port in PORTS[drop.port_class]))
-    return [f"{pair} meta l4proto {{ tcp, udp }} th {side} {ports} counter drop" for side in ("sport", "dport")]
+    return [f"{pair} meta l4proto {{ tcp, udp }} th {side} {ports} drop" for side in ("sport", "dport")]
 
 
 def _set(values: tuple[str, ...]) -> str:

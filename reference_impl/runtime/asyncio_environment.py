@@ -73,8 +73,9 @@ class AsyncioEnvironment:
         """Call ``action(self, *arguments)``, then let its effects leave. Nothing happens after the role's end."""
         if self.ended:
             return
+        environment: Environment = self
         try:
-            action(self, *arguments)
+            action(environment, *arguments)
         except Exception as error:  # noqa: BLE001 - whatever leaves a role is this node's crash, and is reported as such
             self._end()
             self._network.abort()
@@ -241,7 +242,3 @@ class AsyncioEnvironment:
 
     def exit(self, code: int = 0) -> None:
         self._exit_code = code
-
-
-def _conforms(environment: AsyncioEnvironment) -> Environment:
-    return environment
