@@ -161,5 +161,6 @@ class Admin:
     def get_config(self, env: Environment, link: Link, request: Command) -> Command:
         """26."""
         body = properties_text(self._state.config.described()).encode()
-        version = write_json(self._config_version).decode()
-        return Command(ResponseCode.SUCCESS, {"version": version}, body)
+        known = self._config_version
+        version = write_json(known if known.timestamp else DataVersion(0, timestamp=self._state.counters.started_ms))
+        return Command(ResponseCode.SUCCESS, {"version": version.decode()}, body)

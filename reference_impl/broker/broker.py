@@ -31,6 +31,7 @@ from reference_impl.broker.membership import Membership
 from reference_impl.broker.pull import Pulls
 from reference_impl.broker.reads import Reads
 from reference_impl.broker.registration import Registration
+from reference_impl.broker.relay import Relay
 from reference_impl.broker.send import Sends
 from reference_impl.broker.send_back import SendBacks
 from reference_impl.broker.slave import TablesOfSlave, slave_handlers
@@ -124,6 +125,7 @@ class Broker:
             **SendBacks(state).handlers(),
             **Admin(state, self._registration).handlers(),
             **Statistics(state).handlers(),
+            **Relay(state).handlers(),
         }
 
     # --- life -------------------------------------------------------------------------------------------------------

@@ -251,9 +251,10 @@ CHANGEABLE: Final = frozenset(
         "flushConsumerOffsetInterval",
         "startAcceptSendRequestTimeStamp",
         "namesrvAddr",
+        "defaultTopicQueueNums",
     }
 )
-"""Names that UPDATE_BROKER_CONFIG may change: the broker looks at them anew each time."""
+"""Names that UPDATE_BROKER_CONFIG may change: the broker looks at them anew each time, the last one when it starts."""
 
 
 def _as_text(name: str, value: object) -> str:

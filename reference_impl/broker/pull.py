@@ -128,8 +128,8 @@ class Pulls:
     # --- one pull ---------------------------------------------------------------------------------------------------
 
     def _run(self, env: Environment, link: Link, request: Command, *, first_pass: bool) -> Command | None:
+        header = _read_header(request)
         try:
-            header = _read_header(request)
             group = self._checked_group(env, link, header)
             codes = self._codes(header, group)
             found = self._found(env, header, codes)

@@ -10,7 +10,7 @@ from harness.backends.sim.world import SimBackend
 from harness.targets.reference import ReferenceTarget
 from reference_impl.environment import MS, SECOND, Address, Environment, Link
 from reference_impl.wire.codes import RequestCode as Code
-from reference_impl.wire.frame import Command, FrameDecoder, RemoteWireError, encode_frame
+from reference_impl.wire.frame import ANSWER, Command, FrameDecoder, RemoteWireError, encode_frame
 from suites.conformance.broker.peer import ANSWER_TIMEOUT_NS, Raw
 
 SMALL_FILES = {"mappedFileSizeCommitLog": str(8 << 20), "mappedFileSizeConsumeQueue": "20000"}
@@ -150,6 +150,10 @@ class BackendPeer:
         talk = self.talker.channels[channel]
         received, talk.inbox = talk.inbox, []
         return received
+
+    def reply(self, channel: str, request: Command, answer: Command) -> None:
+        reply = Command(answer.code, answer.fields, answer.body, answer.remark, ANSWER, request.opaque)
+        self.write(channel, encode_frame(reply))
 
     def hang_up(self, channel: str) -> None:
         talk = self.talker.channels.pop(channel)

@@ -54,6 +54,9 @@ class Peer(Protocol):
     def inbox(self, channel: str) -> list[Command]:
         """Requests that the broker has sent on *channel* since the last call."""
 
+    def reply(self, channel: str, request: Command, answer: Command) -> None:
+        """Answer a request that the broker has sent on *channel*."""
+
     def hang_up(self, channel: str) -> None:
         """Close the connection from our end."""
 

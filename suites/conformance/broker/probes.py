@@ -897,3 +897,69 @@ def who_is_connected(peer: Peer) -> None:
     offline = answer(peer, Code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="CG58none")
     assert (offline.code, offline.remark) == (206, "the consumer group[CG58none] not online")
     assert answer(peer, Code.GET_PRODUCER_CONNECTION_LIST, producerGroup="PG58none").code == 1
+
+
+@probe(59, "a request is handed on to a client")
+def handed_on(peer: Peer) -> None:
+    create_topic(peer, "T59")
+    heartbeat(peer, "p59", "c1@1", "CG59", "T59")
+    sent = stored(peer, "T59", b"by hand")
+    fields = {"consumerGroup": "CG59", "clientId": "c1@1"}
+    body = b'{"consumeResult":"CR_SUCCESS"}'
+    for code, more in [
+        (Code.GET_CONSUMER_RUNNING_INFO, {"jstackEnable": "false"}),
+        (Code.CONSUME_MESSAGE_DIRECTLY, {"msgId": sent.fields["msgId"], "brokerName": peer.broker_name}),
+    ]:
+        notices_dropped(peer, "p59")
+        peer.write("p59ask", encode_frame(Command(code, fields | more, opaque=590)))
+        (onward,) = eventually(peer, lambda code=code: [it for it in peer.inbox("p59") if it.code == code] or None)
+        assert onward.fields["clientId"] == "c1@1"
+        if code == Code.CONSUME_MESSAGE_DIRECTLY:
+            assert decode_record(onward.body).body == b"by hand"
+        peer.reply("p59", onward, Command(0, body=body))
+        (found,) = _answers_within(peer, "p59ask", 3 * SECOND, 590)
+        assert (found.code, found.body) == (0, body)
+    missing = answer(peer, Code.GET_CONSUMER_RUNNING_INFO, consumerGroup="CG59", clientId="zz", jstackEnable=False)
+    assert (missing.code, missing.remark) == (1, "The Consumer <CG59> <zz> not online")
+
+
+def notices_dropped(peer: Peer, channel: str) -> None:
+    """Take what has come so far off the channel."""
+    peer.sleep(50 * MS)
+    peer.inbox(channel)
+
+
+@probe(60, "a group is sent back in time")
+def sent_back_in_time(peer: Peer) -> None:
+    """4.9 tells the members (220); 5.3.3 moves the offset itself and tells nobody."""
+    create_topic(peer, "T60", queues=1)
+    heartbeat(peer, "p60", "c1@1", "CG60", "T60")
+    notices_dropped(peer, "p60")
+    ask = {"topic": "T60", "group": "CG60", "timestamp": 0, "isForce": True}
+    if peer.release.startswith("4."):
+        refused = answer(peer, Code.INVOKE_BROKER_TO_RESET_OFFSET, **ask)
+        assert (refused.code, refused.remark) == (1, "THe consumer group <CG60> not exist")
+    for number in range(3):
+        stored(peer, "T60", b"%d" % number)
+    fields = {"consumerGroup": "CG60", "topic": "T60", "queueId": 0}
+    assert answer(peer, Code.UPDATE_CONSUMER_OFFSET, **fields, commitOffset=3).code == 0
+    found = answer(peer, Code.INVOKE_BROKER_TO_RESET_OFFSET, **ask)
+    queue = b'{"brokerName":"%s","queueId":0,"topic":"T60"}' % peer.broker_name.encode()
+    assert (found.code, found.body) == (0, b'{"offsetTable":{%s:0}}' % queue)
+    peer.sleep(200 * MS)
+    told = [command for command in peer.inbox("p60") if command.code == Code.RESET_CONSUMER_CLIENT_OFFSET]
+    if not peer.release.startswith("4."):
+        assert told == []
+        return
+    assert [(command.fields["group"], command.is_one_way, command.body) for command in told] == [
+        ("CG60", True, found.body)
+    ]
+    assert answer(peer, Code.QUERY_CONSUMER_OFFSET, **fields).fields == {"offset": "3"}
+
+
+@probe(61, "a client's filter is checked")
+def filter_checked(peer: Peer) -> None:
+    for kind, code in [("TAG", 0), ("SQL92", 1)]:
+        wanted = {"topic": "T", "subString": "a", "expressionType": kind, "subVersion": 1, "tagsSet": [], "codeSet": []}
+        body = json.dumps({"clientId": "c1@1", "group": "CG61", "subscriptionData": wanted}).encode()
+        assert answer(peer, Code.CHECK_CLIENT_CONFIG, body).code == code

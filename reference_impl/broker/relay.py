@@ -1,0 +1,133 @@
+"""What an operator asks of a broker about clients: 307 and 309 are handed on, 222 moves a group, 46 checks a filter.
+
+Question: how is a running consumer looked into, given one message by hand, or sent back to an earlier time?
+
+Model (RocketMQ: AdminBrokerProcessor, Broker2Client). 307 (running info) and 309 (consume this message) go on the
+client's own connection and its answer comes back as ours, or code 1 where the client is not online; 207 where it does
+not answer within 10 s. 222 computes an offset by time for every queue and tells it to every member of the group (220);
+what is stored is not touched: the clients commit it themselves.
+
+Limits. 222 as 4.9.7 has it: a group without a committed offset in every queue is refused. 220 goes out in the form that
+Java and Go read; C++ clients, which want a list, are told in the same form.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from reference_impl.broker.admin import NO_CODE_REMARK
+from reference_impl.broker.state import State
+from reference_impl.environment import SECOND, Environment, Link
+from reference_impl.wire.bodies import MessageQueue
+from reference_impl.wire.codes import RequestCode, ResponseCode
+from reference_impl.wire.dialect import read_json, write_dialect
+from reference_impl.wire.fields import RequestRefused, boolean, integer, text
+from reference_impl.wire.frame import Command
+from reference_impl.wire.heartbeat import SubscriptionData
+from reference_impl.wire.message import parse_message_id
+from reference_impl.wire.remoting import Answer, CallFailed, Handler
+
+CLIENT_TIMEOUT_NS: Final = 10 * SECOND
+
+
+class _ClientConfig(msgspec.Struct, rename="camel"):
+    subscription_data: SubscriptionData | None = None
+
+
+class Relay:
+    """Handlers that reach through to clients."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def handlers(self) -> dict[int, Handler]:
+        """By request code."""
+        return {
+            RequestCode.GET_CONSUMER_RUNNING_INFO: self.running_info,
+            RequestCode.CONSUME_MESSAGE_DIRECTLY: self.consume_directly,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self.reset_offset,
+            RequestCode.CHECK_CLIENT_CONFIG: self.check_client,
+        }
+
+    def running_info(self, env: Environment, link: Link, request: Command) -> None:
+        """307."""
+        self._hand_on(env, link, request, request.body)
+
+    def consume_directly(self, env: Environment, link: Link, request: Command) -> None:
+        """309: the message is looked up here and goes along."""
+        offset = parse_message_id(text(request, "msgId"))[1]
+        record = self._state.store.view(env, offset)
+        if record is None:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
+        self._hand_on(env, link, request, record)
+
+    def reset_offset(self, env: Environment, link: Link, request: Command) -> Command:
+        """222."""
+        topic, group = text(request, "topic"), text(request, "group")
+        table = self._offsets(env, topic, group, integer(request, "timestamp"), boolean(request, "isForce"))
+        members = self._state.clients.links(group)
+        if not members:
+            remark = f"Consumer not online, so can not reset offset. Group: {group} Topic: {topic}"
+            raise RequestRefused(ResponseCode.CONSUMER_NOT_ONLINE, remark)
+        body = write_dialect({"offsetTable": table})
+        fields = {"topic": topic, "group": group, "timestamp": request.fields["timestamp"], "isForce": "false"}
+        for member in members:
+            notice = Command(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, fields, body)
+            self._state.remoting.oneway_link(env, member, notice)
+        return Command(ResponseCode.SUCCESS, body=body, remark=NO_CODE_REMARK)
+
+    def check_client(self, env: Environment, link: Link, request: Command) -> Command:
+        """46: only tag expressions are served."""
+        wanted = read_json(request.body, _ClientConfig).subscription_data
+        if wanted is not None and wanted.expression_type not in ("", "TAG"):
+            remark = "The broker does not support consumer to filter message by SQL92"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+        return Command(ResponseCode.SUCCESS)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _hand_on(self, env: Environment, link: Link, request: Command, body: bytes) -> None:
+        group, client = text(request, "consumerGroup"), text(request, "clientId")
+        member = self._member(group, client)
+        if member is None:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group}> <{client}> not online")
+
+        def answered(env: Environment, answer: Answer) -> None:
+            if isinstance(answer, CallFailed):
+                remark = f"consumer <{group}> <{client}> Exception: {answer.kind}"
+                answer = Command(ResponseCode.CONSUME_MSG_TIMEOUT, remark=remark)
+            self._state.remoting.reply(env, link, request, Command(answer.code, body=answer.body, remark=answer.remark))
+
+        onward = Command(request.code, dict(request.fields), body)
+        self._state.remoting.call_link(env, member, onward, CLIENT_TIMEOUT_NS, answered)
+
+    def _member(self, group: str, client_id: str) -> Link | None:
+        consumers = self._state.clients.consumers.get(group)
+        members: dict[Link, Any] = consumers.members if consumers is not None else {}
+        return next((link for link, member in members.items() if member.client_id == client_id), None)
+
+    def _offsets(
+        self, env: Environment, topic: str, group: str, timestamp_ms: int, is_forced: bool
+    ) -> dict[MessageQueue, int]:
+        """Where every queue is to go: back in time, or wherever if that is forced (−1: the end)."""
+        config = self._state.topics.topics.get(topic)
+        if config is None:
+            raise RequestRefused(
+                ResponseCode.SYSTEM_ERROR, f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}"
+            )
+        table = {}
+        for queue_id in range(config.write_queue_nums):
+            stood = self._state.offsets.query(group, topic, queue_id)
+            if stood is None:
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
+            store = self._state.store
+            then = (
+                store.max_offset(topic, queue_id)
+                if timestamp_ms == -1
+                else store.offset_by_time(env, topic, queue_id, timestamp_ms)
+            )
+            queue = MessageQueue(self._state.config.broker_name, queue_id, topic)
+            table[queue] = then if is_forced or then < stood else stood
+        return table
