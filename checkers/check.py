@@ -4,8 +4,8 @@ Question: did this run keep the contract of its mode?
 
 Model. Every check is guarded: an exception in it is UNKNOWN with its traceback. The verdict of the run is the worst of
 the list (:func:`checkers.verdict.worst`). The order of the list is the order of the report: what may be believed first
-(``faults``), then what was lost (``accounting``), what contradicts itself (``log``), who was not served
-(``availability``).
+(``faults``), then what was lost (``accounting``), what contradicts itself (``log``), what slaves hold (``replicas``),
+who was not served (``availability``).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from checkers.facts import RunFacts
 from checkers.faults_bit import check_faults
 from checkers.history import History
 from checkers.log_check import check_logs
+from checkers.replicas import check_replicas
 from checkers.routes import check_routes
 from checkers.verdict import Outcome, Verdict, guarded
 
@@ -28,12 +29,13 @@ CHECKS: Final[dict[str, Check]] = {
     "faults": lambda history, facts: check_faults(facts),
     "accounting": check_accounting,
     "log": check_logs,
+    "replicas": check_replicas,
     "availability": check_availability,
     "routes": check_routes,
 }
 """Every check by name, in the order of the report."""
 
-NEEDS: Final[dict[str, str]] = {"routes": "route"}
+NEEDS: Final[dict[str, str]] = {"routes": "route", "replicas": "replica"}
 """Checks that apply only where the history has operations of this kind."""
 
 

@@ -11,8 +11,11 @@ Model. Two tables. :func:`classify` maps (operation, status) to one of four outc
     info   nobody knows: time-outs, resets, and code 1, which the broker also answers after an append
 
 ``contracts/<mode>.yaml`` has one promise a (fault, flush type): in words, with its source, and as data that checkers
-judge by. Loss is never a number of messages, it is a mechanism: ``unflushed`` means a suffix of that node's log, no
-older than the flush rules of that node allow, and only by an effective power cut.
+judge by. Loss is never a number of messages, it is a mechanism, and only by an act that takes data away:
+
+    unflushed       a suffix of that node's log, no older than the flush rules of that node allow
+    unreplicated    a suffix of it, no older than its slaves may lag: a slave's copy has taken its place
+    all             everything it had: its disk is gone, and nothing has taken its place
 
 Limits. A mode or fault without an entry has no promise: checks that need one are UNKNOWN and say so.
 """
@@ -28,7 +31,8 @@ from typing import Any, Final, Literal, get_args
 import yaml
 
 OpOutcome = Literal["ok", "weak", "fail", "info"]
-Loss = Literal["none", "unflushed", "all"]
+Loss = Literal["none", "unflushed", "unreplicated", "all"]
+Replicas = Literal["agree", "may-differ"]
 Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed"]
 
 STORED_NOT_PROMISED: Final = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
@@ -68,7 +72,7 @@ def classify(f: str, status: str, mode: str = "single-master") -> OpOutcome:
 
 
 def _answered(f: str) -> tuple[str, ...]:
-    return ANSWERED.get("pull" if f == "drain" else f, ANSWERED_BY_DEFAULT)
+    return ANSWERED.get("pull" if f in ("drain", "replica") else f, ANSWERED_BY_DEFAULT)
 
 
 def _classify_send(status: str) -> OpOutcome:
@@ -83,9 +87,10 @@ def _classify_send(status: str) -> OpOutcome:
 class Promise:
     """One cell of the guarantee matrix: *mode* × *fault* × *flush*.
 
-    ``loss``: what of the hit node's acknowledged messages may be gone afterwards. ``service``: how the hit node serves
-    while the fault lasts. ``others_up``: brokers that are not hit go on. ``unreachable``: a topic may be gone until it
-    is created again. ``recover_within_ns``: after the heal, every queue must have served again by then.
+    ``loss``: what of the hit master's acknowledged messages may be gone afterwards. ``service``: how the hit node
+    serves while the fault lasts. ``others_up``: brokers that are not hit go on. ``unreachable``: a topic may be gone
+    until it is created again. ``recover_within_ns``: after the heal, every queue must have served again by then.
+    ``replicas``: whether slaves must hold what their master holds at the end, if it is the master that was hit.
     """
 
     mode: str
@@ -98,6 +103,7 @@ class Promise:
     others_up: bool
     unreachable: bool
     recover_within_ns: int
+    replicas: Replicas = "agree"
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,8 @@ class Contract:
     slack_ns: Mapping[str, int]
     """By backend: how late a flush timer and its force may be beyond their nominal interval."""
     promises: Mapping[tuple[str, str], Promise]
+    replication_lag_ns: int = 0
+    """How long a slave may take for what its master has acknowledged, undisturbed; 0 where there are no slaves."""
 
     def promise(self, fault: str, flush: str) -> Promise | None:
         """The cell, or ``None`` where the contract says nothing."""
@@ -166,12 +174,16 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         routes=RouteBounds(**{name.removesuffix("_s") + "_ns": _ns(s) for name, s in document["routes"].items()}),
         slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
         promises=promises,
+        replication_lag_ns=_ns(document.get("replication_lag_s", 0)),
     )
 
 
 def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise]:
-    if set(cell) != _KEYS:
+    if set(cell) - {"replicas"} != _KEYS:
         raise ValueError(f"{name}: cell {cell.get('fault')}: keys differ: {sorted(_KEYS ^ set(cell))}")
+    replicas = cell.get("replicas", "agree")
+    if replicas not in get_args(Replicas):
+        raise ValueError(f"{name}: cell {cell['fault']}: replicas cannot be {replicas!r}")
     if cell["loss"] not in get_args(Loss) or cell["service"] not in get_args(Service):
         raise ValueError(f"{name}: cell {cell['fault']}: unknown loss {cell['loss']!r} or service {cell['service']!r}")
     for fault in cell["fault"]:
@@ -187,6 +199,7 @@ def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise
                 others_up=cell["others_up"],
                 unreachable=cell["unreachable"],
                 recover_within_ns=_ns(cell["recover_within_s"]),
+                replicas=replicas,
             )
 
 

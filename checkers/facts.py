@@ -27,6 +27,10 @@ NEVER_NS = 2**62
 """An instant that did not come: a fault that was never healed."""
 
 
+MASTER_ID = 0
+"""Nodes are named by broker name and broker id; roles do not move in the modes that are built."""
+
+
 @dataclass(frozen=True)
 class FaultFact:
     """One fault as it happened: *kind* hit the nodes of ``left``; for a cut, ``right`` is the other side.
@@ -50,9 +54,10 @@ class FaultFact:
     reason: str = ""
 
     def hits(self, broker: str) -> bool:
-        """Whether *broker* itself is hit: its node ended, paused or lost, or cut off from clients."""
+        """Whether the master of *broker* is hit: ended, paused or lost, or cut off from clients. Its slaves do not
+        count: nobody writes to them."""
         if not self.right:
-            return any(broker_name(node) == broker for node in self.left)
+            return f"{broker}-{MASTER_ID}" in self.left
         if self.ports not in ("any", "broker"):
             return False
         return _apart(self.left, self.right, broker) or _apart(self.right, self.left, broker)
@@ -65,7 +70,7 @@ class FaultFact:
 
 def _apart(side: tuple[str, ...], other: tuple[str, ...], broker: str) -> bool:
     """Whether *broker* is on one side and a client on the other."""
-    return any(broker_name(node) == broker for node in side) and any(node.startswith("client-") for node in other)
+    return f"{broker}-{MASTER_ID}" in side and any(node.startswith("client-") for node in other)
 
 
 @dataclass(frozen=True)

@@ -85,11 +85,13 @@ def _fifo(state: Any, arg: Arg) -> Any:
         return (*state, arg[1])
     if kind == "empty":
         return IMPOSSIBLE if state else state
+    if kind == "take":
+        return state[1:] if state else IMPOSSIBLE
     return state[1:] if state and state[0] == arg[1] else IMPOSSIBLE
 
 
 def fifo() -> Model:
-    """``("enqueue", v)``, ``("dequeue", v)``, ``("empty",)``."""
+    """``("enqueue", v)``, ``("dequeue", v)``, ``("empty",)``; ``("take",)`` takes whatever is first."""
     return Model("fifo", (), _fifo, lambda arg: arg[0] == "empty", is_lazy=False)
 
 

@@ -1,0 +1,236 @@
+"""Logs of anyone's history: appends and whole or partial reads, into the columns of :mod:`checkers.log`.
+
+Question: which claims about a log does this history make?
+
+Forms, by key:
+
+    append v → {"offset": n} | nothing         read → all values            poll at → values from there on, [] for none
+    end → x
+    txn [["append" k v]] or [["r" k values]]    Elle's list-append, where a transaction is one operation
+    send k → [["send" k [offset v]]]            Jepsen's Kafka; poll → [["poll" {k [[offset v] …]}]]; offsets may have
+    gaps
+
+A read of everything says what stands where and where the end was. An acknowledged append without an offset stands where
+a read shows it, and behind everything that was read if none does.
+
+Limits. Transactions of several operations do not fit. Values are distinct; acknowledged appends without offsets need
+reads of everything. Kafka's empty polls say nothing (a consumer may not be assigned).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from checkers.columns import NEVER
+from checkers.importers.calls import Call, DoesNotFit, frozen, malformed
+from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, LogViolation, Polls, check_log
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+
+@dataclass
+class _Log:
+    """What a history says, before it becomes columns; rows hold values as numbers."""
+
+    keys: dict[Any, int] = field(default_factory=dict)
+    values: dict[Any, int] = field(default_factory=dict)
+    appends: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
+    """(key, value, offset, call, ret, outcome, line)"""
+    polls: list[tuple[int, int, int, int, list[tuple[int, int]]]] = field(default_factory=list)
+    """(key, call, ret, line, [(offset, value)])"""
+    empties: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    ends: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """(key, at, call, ret, line)"""
+    gaps: bool = False
+
+    def key(self, key: Any) -> int:
+        return self.keys.setdefault(frozen(key), len(self.keys))
+
+    def value(self, value: Any) -> int:
+        return self.values.setdefault(frozen(value), len(self.values))
+
+    def append(self, call: Call, key: Any, value: Any, offset: int | None) -> None:
+        outcome = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}[call.type]
+        ret = int(NEVER) if call.ret is None else call.ret
+        place = -1 if offset is None or outcome != ACKED else offset
+        self.appends.append((self.key(key), self.value(value), place, call.call, ret, outcome, call.line))
+
+    def poll(self, call: Call, key: Any, pairs: list[tuple[int, Any]], at: int = 0) -> None:
+        assert call.ret is not None
+        if pairs:
+            known = [(offset, self.value(value)) for offset, value in pairs]
+            self.polls.append((self.key(key), call.call, call.ret, call.line, known))
+        elif not self.gaps:
+            self.empties.append((self.key(key), at, call.call, call.ret, call.line))
+
+    def end(self, call: Call, key: Any, at: int) -> None:
+        assert call.ret is not None
+        self.ends.append((self.key(key), at, call.call, call.ret, call.line))
+
+
+def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+    """Logs by key."""
+    log = _Log(gaps=any(_is_kafka(call) for call in calls))
+    for call in calls:
+        _READERS.get(call.f, _unknown_f)(log, call, place)
+    columns = log_input(log)
+    result = check_log(columns, gaps=log.gaps)
+    measures = {"operations": len(calls), "objects": len(log.keys), "messages": int(columns.polls.count.sum())}
+    names = _Names(list(log.keys), list(log.values))
+    anomalies = tuple(_anomaly(calls, violation, names) for violation in result.violations)
+    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if result.unknown else Outcome.PASS
+    return Verdict("log", outcome, anomalies, measures, result.unknown)
+
+
+def _unknown_f(log: _Log, call: Call, place: str) -> None:
+    raise malformed(place, call, "a log knows append, read, poll, end, txn and send")
+
+
+def _append(log: _Log, call: Call, place: str) -> None:
+    answered = call.answered
+    offset = answered.get("offset") if isinstance(answered, dict) else None
+    if offset is not None and not isinstance(offset, int):
+        raise malformed(place, call, "an offset is a number")
+    log.append(call, call.key, call.asked, offset)
+
+
+def _read(log: _Log, call: Call, place: str) -> None:
+    if call.type == "ok":
+        _whole(log, call, call.key, call.answered, place)
+
+
+def _whole(log: _Log, call: Call, key: Any, values: Any, place: str) -> None:
+    if not isinstance(values, list) and values is not None:
+        raise malformed(place, call, "a read of everything answers a list")
+    values = values or []
+    log.poll(call, key, list(enumerate(values)))
+    log.end(call, key, len(values))
+
+
+def _poll(log: _Log, call: Call, place: str) -> None:
+    if _is_kafka(call):
+        _txn(log, call, place)
+        return
+    if call.type != "ok":
+        return
+    if not isinstance(call.asked, int) or not isinstance(call.answered, list):
+        raise malformed(place, call, "a poll asks for an offset and answers a list")
+    log.poll(call, call.key, [(call.asked + index, value) for index, value in enumerate(call.answered)], call.asked)
+
+
+def _end(log: _Log, call: Call, place: str) -> None:
+    if call.type == "ok":
+        if not isinstance(call.answered, int):
+            raise malformed(place, call, "an end is a number")
+        log.end(call, call.key, call.answered)
+
+
+def _is_kafka(call: Call) -> bool:
+    steps = call.asked
+    return (
+        isinstance(steps, list) and bool(steps) and isinstance(steps[0], list) and steps[0][:1] in (["send"], ["poll"])
+    )
+
+
+def _txn(log: _Log, call: Call, place: str) -> None:
+    """One operation written as a transaction."""
+    steps = call.answered if call.type == "ok" and call.answered is not None else call.asked
+    if not isinstance(steps, list) or not all(isinstance(step, list) and step for step in steps):
+        raise malformed(place, call, "a transaction is a list of operations")
+    if len(steps) > 1:
+        raise DoesNotFit(f"transactions of several operations are no operations of a log ({call.words()})")
+    for step in steps:
+        _step(log, call, step, place)
+
+
+def _step(log: _Log, call: Call, step: list[Any], place: str) -> None:
+    kind = step[0]
+    if kind == "append" and len(step) == 3:
+        log.append(call, step[1], step[2], None)
+    elif kind == "r" and len(step) == 3:
+        if call.type == "ok":
+            _whole(log, call, step[1], step[2], place)
+    elif kind == "send" and len(step) == 3:
+        offset, value = step[2] if isinstance(step[2], list) else (None, step[2])
+        log.append(call, step[1], value, offset)
+    elif kind == "poll":
+        if call.type == "ok":
+            for key, pairs in (step[1] if len(step) > 1 else {}).items():
+                log.poll(call, key, [(offset, value) for offset, value in pairs])
+    else:
+        raise malformed(place, call, f"unknown step {kind!r}")
+
+
+_READERS = {"append": _append, "read": _read, "poll": _poll, "end": _end, "txn": _txn, "send": _txn}
+
+
+def log_input(log: _Log) -> LogInput:
+    """Columns; acknowledged appends without offsets get those at which reads show them, or the next free ones."""
+    _place(log)
+    columns = [np.array(column, dtype=np.int64) for column in zip(*log.appends, strict=True)]
+    reads = [pair for *_, pairs in log.polls for pair in pairs]
+    return LogInput(
+        len(log.keys),
+        appends=Appends(*columns) if columns else Appends(),
+        polls=Polls(
+            queue=_ints([row[0] for row in log.polls]),
+            count=_ints([len(row[4]) for row in log.polls]),
+            invoke=_ints([row[1] for row in log.polls]),
+            ret=_ints([row[2] for row in log.polls]),
+            op=_ints([row[3] for row in log.polls]),
+            asked=_ints([-1 for _ in log.polls]),
+            offset=_ints([offset for offset, _ in reads]),
+            value=_ints([value for _, value in reads]),
+        ),
+        empties=_claims(log.empties),
+        ends=_claims(log.ends),
+    )
+
+
+def _place(log: _Log) -> None:
+    """Where acknowledged appends stand whose offset nobody told."""
+    open_ = [index for index, row in enumerate(log.appends) if row[5] == ACKED and row[2] < 0]
+    if not open_:
+        return
+    if log.gaps or any(pairs[0][0] > 0 for *_, pairs in log.polls):
+        raise DoesNotFit("acknowledged appends without offsets, and reads that do not show everything")
+    seen: dict[tuple[int, int], int] = {}
+    end = [0] * len(log.keys)
+    for key, _, _, _, pairs in log.polls:
+        end[key] = max(end[key], pairs[-1][0] + 1)
+        for offset, value in pairs:
+            seen.setdefault((key, value), offset)
+    for index in sorted(open_, key=lambda index: log.appends[index][3]):
+        row = log.appends[index]
+        key, value = row[:2]
+        if (key, value) not in seen:
+            seen[key, value] = end[key]
+            end[key] += 1
+        log.appends[index] = (key, value, seen[key, value], *row[3:])
+
+
+def _ints(cells: list[int]) -> Any:
+    return np.array(cells, dtype=np.int64)
+
+
+def _claims(rows: list[tuple[int, int, int, int, int]]) -> Claims:
+    return Claims(*(np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))) if rows else Claims()
+
+
+@dataclass(frozen=True)
+class _Names:
+    keys: list[Any]
+    values: list[Any]
+
+
+def _anomaly(calls: Sequence[Call], violation: LogViolation, names: _Names) -> Anomaly:
+    words = "; ".join(call.words() for call in calls if call.line in violation.ops)
+    key = names.keys[violation.queue]
+    where = f"log {key!r}, " if key is not None else ""
+    values = ", ".join(repr(names.values[value]) for value in violation.values if 0 <= value < len(names.values))
+    sentence = f"{violation.kind} at {where}offsets {violation.low} to {violation.high} ({values}). Proof: {words}"
+    details = {"low": violation.low, "high": violation.high, "count": violation.count}
+    return Anomaly(violation.kind, sentence, violation.ops, details)

@@ -1,0 +1,118 @@
+"""Invocations and completions paired into calls, whatever file they came from.
+
+Question: which operation began where, how did it end, and is this a history at all?
+
+Model. An :class:`Event` is one line: process, type (invoke, ok, fail, info), function, value, key. A :class:`Call` is
+an invocation with its completion; positions in the file are the times, so that the order of lines is the order of
+events. A process does one thing at a time. An invocation without completion, or one that ended ``info``, has ``ret``
+``None``. Processes that are no numbers (Jepsen's nemesis) are left out.
+
+Malformed (a completion without its invocation, a second invocation while one is open, an unknown type) is
+:class:`HistoryFormatError` with the line, never a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from checkers.columns import HistoryFormatError
+
+TYPES = ("invoke", "ok", "fail", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a history. ``key`` is ``None`` for histories of one object."""
+
+    line: int
+    process: Any
+    type: str
+    f: str
+    value: Any
+    key: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One operation. ``line`` is that of its invocation, ``call`` and ``ret`` are positions among all events.
+
+    ``type`` is ok, fail or info; ``asked`` the value of the invocation, ``answered`` that of the completion.
+    """
+
+    line: int
+    process: Any
+    f: str
+    key: Any
+    call: int
+    ret: int | None
+    type: str
+    asked: Any
+    answered: Any
+
+    def words(self) -> str:
+        """``line 17: process 3 read 4 (ok)``."""
+        value = self.asked if self.answered is None else self.answered
+        on = f" of {self.key}" if self.key is not None else ""
+        return f"line {self.line}: process {self.process} {self.f}{on} {value!r} ({self.type})"
+
+
+class DoesNotFit(Exception):
+    """A history that is well formed, but whose operations this model does not describe; the verdict is UNKNOWN."""
+
+
+def malformed(place: str, call: Call, reason: str) -> HistoryFormatError:
+    """The error for a call whose values no operation of the model can have."""
+    return HistoryFormatError("history", -1, f"{reason} ({call.words()})", place=f"{place}:{call.line}")
+
+
+def by_key(calls: Iterable[Call]) -> dict[Any, list[Call]]:
+    """Calls of each object, objects in the order of their first call."""
+    parts: dict[Any, list[Call]] = {}
+    for call in calls:
+        parts.setdefault(call.key, []).append(call)
+    return parts
+
+
+def frozen(value: Any) -> Any:
+    """*value* with lists as tuples, so that it can be compared, hashed and kept."""
+    if isinstance(value, list):
+        return tuple(frozen(item) for item in value)
+    return tuple(sorted((key, frozen(item)) for key, item in value.items())) if isinstance(value, dict) else value
+
+
+def pair(events: Iterable[Event], place: str) -> list[Call]:
+    """Calls in the order of their invocations."""
+    open_: dict[Any, tuple[int, Event]] = {}
+    calls: list[Call] = []
+    for position, event in enumerate(events):
+        if event.type not in TYPES:
+            raise _malformed(place, event, f"type {event.type!r} is not one of {', '.join(TYPES)}")
+        if not isinstance(event.process, int) or isinstance(event.process, bool):
+            continue
+        if event.type == "invoke":
+            if event.process in open_:
+                before = open_[event.process][1].line
+                raise _malformed(place, event, f"process {event.process} has an open operation since line {before}")
+            open_[event.process] = (position, event)
+            continue
+        if event.process not in open_:
+            raise _malformed(place, event, f"process {event.process} completes what it never invoked")
+        began, invoked = open_.pop(event.process)
+        if invoked.f != event.f:
+            raise _malformed(place, event, f"completes {event.f!r}, but line {invoked.line} invoked {invoked.f!r}")
+        calls.append(_call(began, invoked, position, event))
+    calls += [_call(began, invoked, None, None) for began, invoked in open_.values()]
+    return sorted(calls, key=lambda call: call.call)
+
+
+def _call(began: int, invoked: Event, ended: int | None, event: Event | None) -> Call:
+    type_ = "info" if event is None else event.type
+    answered = event.value if event is not None and event.type != "info" else None
+    ret = None if type_ == "info" else ended
+    return Call(invoked.line, invoked.process, invoked.f, invoked.key, began, ret, type_, invoked.value, answered)
+
+
+def _malformed(place: str, event: Event, reason: str) -> HistoryFormatError:
+    return HistoryFormatError("history", -1, reason, place=f"{place}:{event.line}")

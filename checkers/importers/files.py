@@ -1,0 +1,110 @@
+"""Files of histories: which format is this, and what are its events?
+
+Question: given a file that somebody else's tool wrote, what happened?
+
+Formats, told by what the file begins with:
+
+    text log    ``INFO  jepsen.util - 3 <tab> :invoke <tab> :read <tab> nil``       (Jepsen's log; Porcupine's test
+    logs) EDN         ``{:process 3, :type :invoke, :f :read, :value nil}``               (Jepsen's history.edn; one
+    map a line,
+                or a vector of maps; Porcupine's key-value files with ``:key``)
+    JSON        ``{"process": 3, "type": "invoke", "f": "read", "value": null}``    (a line each, or an array; Elle's)
+
+Limits. Values are kept as they are written; what they mean is the business of :mod:`checkers.foreign`. An independent
+key of Jepsen's (``:value [k v]``) is not told from a pair, so it must be given as ``:key``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from checkers.columns import HistoryFormatError
+from checkers.importers.calls import Call, Event, pair
+from checkers.importers.edn import read_all
+
+
+def read_calls(path: Path) -> list[Call]:
+    """All calls of the history in *path*; :class:`HistoryFormatError` with file and line for what is malformed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HistoryFormatError("history", -1, f"unreadable: {error}", place=str(path)) from error
+    return pair(events_of(text, str(path)), str(path))
+
+
+def is_text_log(path: Path) -> bool:
+    """Whether the first line that is not blank is one of a text log."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        first = next((line for line in lines if line.strip()), "")
+    return _LOG_LINE.search(first.rstrip()) is not None
+
+
+def events_of(text: str, place: str) -> Iterator[Event]:
+    """Events of a history's text, in the order of the lines."""
+    head = text.lstrip()
+    if not head:
+        return iter(())
+    if _LOG_LINE.search(head.split("\n", 1)[0]):
+        return _text_log(text, place)
+    if re.match(r'\[?\s*\{\s*"', head):
+        return _json(text, place)
+    if re.match(r"#?[A-Za-z./]*[\[({]", head) or head.startswith(";"):
+        return _edn(text, place)
+    raise HistoryFormatError("history", -1, f"no format known begins with {head[:30]!r}", place=f"{place}:1")
+
+
+_LOG_LINE = re.compile(r"-\s+(\d+|:nemesis)\s+:(invoke|ok|fail|info)\s+:(\S+)\s*(.*)$")
+
+
+def _text_log(text: str, place: str) -> Iterator[Event]:
+    """Lines without a type keyword are the logger's own talk and are left out; a torn operation line is an error."""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = _LOG_LINE.search(line)
+        if match is None:
+            if re.search(r":(invoke|ok|fail|info)\b", line):
+                raise HistoryFormatError("history", -1, f"unreadable: {line[:80]!r}", place=f"{place}:{number}")
+            continue
+        process, kind, f, value = match.groups()
+        values = [value for _, value in read_all(value, f"{place}:{number}")]
+        its = int(process) if process.isdecimal() else process
+        yield Event(number, its, kind, f, values[0] if values else None)
+
+
+def _edn(text: str, place: str) -> Iterator[Event]:
+    for line, value in read_all(text, place):
+        for row in value if isinstance(value, list) else [value]:
+            yield _event(row, line, place)
+
+
+def _json(text: str, place: str) -> Iterator[Event]:
+    if text.lstrip().startswith("["):
+        for number, row in enumerate(_loads(text, place, 1), 1):
+            yield _event(row, number, place)
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield _event(_loads(line, place, number), number, place)
+
+
+def _loads(text: str, place: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise HistoryFormatError("history", -1, f"no JSON: {error.msg}", place=f"{place}:{line}") from error
+
+
+def _event(row: Any, line: int, place: str) -> Event:
+    if not isinstance(row, dict):
+        raise HistoryFormatError("history", -1, f"not a map: {row!r}"[:100], place=f"{place}:{line}")
+    for name in ("process", "type", "f"):
+        if name not in row:
+            raise HistoryFormatError("history", -1, f"an operation without :{name}", place=f"{place}:{line}")
+    return Event(line, row["process"], str(row["type"]), str(row["f"]), row.get("value"), _key(row.get("key")))
+
+
+def _key(key: Any) -> Any:
+    return tuple(key) if isinstance(key, list) else key

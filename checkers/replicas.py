@@ -1,0 +1,147 @@
+"""Replicas: does a slave hold what its master holds, message by message?
+
+Question: after everything was healed and had time to catch up, are the queues of slave and master the same?
+
+Model. The last look reads every queue on the master (``drain``) and on each slave (``replica``). A slave may begin
+later (a new one gets its master's last log file only), so from the first offset that it has on, both must be equal:
+
+    differs    the same offset holds two messages
+    missing    the slave ends before the master, or has a hole: it stopped following
+    ahead      the slave holds offsets that the master does not have
+
+Any of them is a failure unless a fault that hit the master has a promise that says ``replicas: may-differ``: a master
+that lost its tail, or all it had, is overtaken by its slave, and RocketMQ's classic replication never repairs that.
+
+Limits. What is not in a queue of the run's topic is not compared (the bytes of the logs are, where tests do it). A
+slave's queue that was not read to its end proves nothing: UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from checkers.columns import Bools
+from checkers.facts import FaultFact, RunFacts, broker_name
+from checkers.history import History
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+Contents = dict[int, tuple[int, int]]
+"""Offset → (message, op that read it)."""
+
+
+def check_replicas(history: History, facts: RunFacts) -> Verdict:
+    """Compare every queue of every slave with its master's."""
+    anomalies: list[Anomaly] = []
+    reasons: list[str] = []
+    counts: Counter[str] = Counter()
+    masters = _contents(history, history.ops.f.mask("drain"))
+    for node in _slaves(history, facts):
+        replicas = _contents(history, history.ops.f.mask("replica") & history.ops.node.mask(node))
+        ended = _ended(history, node)
+        for queue in _queues_of(history, broker_name(node)):
+            if queue not in ended:
+                reasons.append(f"{history.queues.name(queue)} was not read to its end on {node}")
+                continue
+            found = _compare(masters.get(queue, {}), replicas.get(queue, {}))
+            counts.update({kind: len(offsets) for kind, offsets in found.items()})
+            anomalies += _anomalies(history, facts, node, queue, found, masters.get(queue, {}), replicas.get(queue, {}))
+    outcome = _outcome(anomalies, reasons)
+    return Verdict("replicas", outcome, tuple(anomalies), {k: counts[k] for k in _KINDS}, tuple(reasons))
+
+
+_KINDS = ("same", "differs", "missing", "ahead")
+_WORDS = {
+    "differs": "the same offsets hold different messages",
+    "missing": "the slave has not got these",
+    "ahead": "the slave has these, its master does not",
+}
+
+
+def _outcome(anomalies: list[Anomaly], reasons: list[str]) -> Outcome:
+    if any(not anomaly.allowed for anomaly in anomalies):
+        return Outcome.FAIL
+    return Outcome.UNKNOWN if reasons else Outcome.PASS
+
+
+def _slaves(history: History, facts: RunFacts) -> list[str]:
+    """Slaves that the run had, and those that were read."""
+    read = [
+        node for node in history.ops.node.values if (history.ops.f.mask("replica") & history.ops.node.mask(node)).any()
+    ]
+    brokers = set(history.queues.broker.values)
+    known = [node for node in facts.nodes if broker_name(node) in brokers and not node.endswith("-0")]
+    return sorted({*read, *known})
+
+
+def _queues_of(history: History, broker: str) -> list[int]:
+    return [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+
+
+def _contents(history: History, of_ops: Bools) -> dict[int, Contents]:
+    """queue → what was read of it by the operations of *of_ops*."""
+    ops, reads = history.ops, history.reads
+    rows = ops.rows(reads.op)
+    contents: dict[int, Contents] = {}
+    for index in np.flatnonzero(of_ops[rows]).tolist():
+        queue = int(ops.queue[rows[index]])
+        contents.setdefault(queue, {})[int(reads.offset[index])] = (int(reads.message[index]), int(reads.op[index]))
+    return contents
+
+
+def _ended(history: History, node: str) -> set[int]:
+    """Queues of *node* of which an answer said that nothing follows."""
+    ops = history.ops
+    rows = ops.f.mask("replica") & ops.node.mask(node) & ops.status.mask("PULL_NOT_FOUND")
+    return set(ops.queue[rows].tolist())
+
+
+def _compare(master: Contents, slave: Contents) -> dict[str, list[int]]:
+    """Offsets by what is the matter with them."""
+    begin = min(slave, default=0)
+    found: dict[str, list[int]] = {kind: [] for kind in _KINDS}
+    for offset in sorted({*slave, *(offset for offset in master if offset >= begin)}):
+        if offset not in slave:
+            found["missing"].append(offset)
+        elif offset not in master:
+            found["ahead"].append(offset)
+        else:
+            found["same" if slave[offset][0] == master[offset][0] else "differs"].append(offset)
+    return found
+
+
+def _anomalies(
+    history: History,
+    facts: RunFacts,
+    node: str,
+    queue: int,
+    found: dict[str, list[int]],
+    master: Contents,
+    slave: Contents,
+) -> list[Anomaly]:
+    cause = _cause(facts, broker_name(node))
+    anomalies = []
+    for kind, words in _WORDS.items():
+        if offsets := found[kind]:
+            because = f" {cause.words()} explains it: such a slave is never made equal again." if cause else ""
+            sentence = (
+                f"{history.queues.name(queue)} on {node}: {words}: {len(offsets)} of them, @{offsets[0]} to "
+                f"@{offsets[-1]}.{because}"
+            )
+            ops = [side[offsets[0]][1] for side in (master, slave) if offsets[0] in side]
+            details = {"node": node, "queue": queue, "count": len(offsets), "first_offset": offsets[0]}
+            anomalies.append(Anomaly(f"replica-{kind}", sentence, tuple(ops), details, allowed=cause is not None))
+    return anomalies
+
+
+def _cause(facts: RunFacts, broker: str) -> FaultFact | None:
+    """A fault that hit the master and after which the contract lets replicas differ, unless the scenario does not."""
+    contract = facts.contract()
+    if contract is None or facts.expect.get("replicas") == "agree":
+        return None
+    for fault in facts.faults:
+        promise = contract.promise(fault.kind, facts.flush)
+        if fault.hits(broker) and fault.effective != 0 and promise is not None and promise.replicas == "may-differ":
+            return fault
+    return None

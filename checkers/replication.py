@@ -1,0 +1,46 @@
+"""How far behind a slave may be: until when must everything acknowledged have reached it?
+
+Question: the master's disk is gone and the slave's copy has taken its place. Which acknowledged messages may be
+missing?
+
+Model. A master pushes what it has to its slave; the lag is the contract's ``replication_lag_s`` plus the backend's
+slack. While the slave is down, paused or cut off, and until it has joined again, nothing is copied: such a
+*disturbance* stretches the lag back to its beginning. Joining again takes as long as the disturbance itself, since TCP
+waits ever longer, plus 15 s for RocketMQ's own pauses (5 s to look for the master, 5 s to the first report).
+
+    acknowledged ─────────┬── disturbance ──┬── joining ──┬─── ≤ lag ── loss of the disk
+        must be there     └───────────── may be missing ──┴──────────────────┘
+
+Limits. Several slaves count as one: the most disturbed decides.
+"""
+
+from __future__ import annotations
+
+from checkers.facts import FaultFact, RunFacts, broker_name
+
+JOIN_NS = 15_000_000_000
+
+
+def replicated_until(facts: RunFacts, broker: str, ns: int) -> int:
+    """What *broker* acknowledged before this instant is on its slaves at *ns*."""
+    contract = facts.contract()
+    lag_ns = facts.slack_ns() + (contract.replication_lag_ns if contract else 0)
+    until_ns = ns - lag_ns
+    for fault in sorted(facts.faults, key=lambda fault: -fault.begin_ns):
+        if fault.begin_ns < ns and _disturbs(fault, broker) and _joined_ns(fault) > until_ns:
+            until_ns = min(until_ns, fault.begin_ns - lag_ns)
+    return until_ns
+
+
+def _joined_ns(fault: FaultFact) -> int:
+    return fault.heal_ns + (fault.heal_ns - fault.begin_ns) + JOIN_NS
+
+
+def _disturbs(fault: FaultFact, broker: str) -> bool:
+    """It ended, stopped or cut off a node of *broker*, master or slave."""
+    if not fault.right:
+        return any(broker_name(node) == broker for node in fault.left)
+    if fault.ports not in ("any", "ha"):
+        return False
+    sides = [[node for node in side if broker_name(node) == broker] for side in (fault.left, fault.right)]
+    return all(sides)

@@ -1,0 +1,51 @@
+"""Published histories with known verdicts: none may come out wrong.
+
+``porcupine``: 102 logs of etcd by Jepsen and 6 key-value histories, from anishathalye/porcupine at 55508eb2 (MIT), with
+the verdicts of its own tests; one log is empty there, and an empty history is UNKNOWN here. ``s2``: the streams of
+s2-streamstore/s2-verification at 36ce9bd1 (MIT).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.foreign import check_file
+from checkers.importers.s2 import s2_input
+from checkers.log import check_log
+from checkers.verdict import Outcome
+
+HERE = Path(__file__).parent
+VERDICTS: dict[str, bool] = json.loads((HERE / "porcupine" / "verdicts.json").read_text(encoding="utf-8"))
+STREAMS: list[dict[str, Any]] = json.loads((HERE / "s2" / "cases.json").read_text(encoding="utf-8"))["cases"]
+
+
+def test_all_of_them_are_here() -> None:
+    assert len([name for name in VERDICTS if "etcd" in name]) == 102
+    assert len([name for name in VERDICTS if "/kv/" in name]) == 6
+    assert len(STREAMS) == 9
+
+
+@pytest.mark.parametrize("name", sorted(VERDICTS))
+def test_porcupine(name: str) -> None:
+    path = HERE / "porcupine" / name
+    verdict = check_file(path, "kv" if "/kv/" in name else "register")
+    expected = Outcome.PASS if VERDICTS[name] else Outcome.FAIL
+    assert verdict.outcome is expected, verdict
+    if expected is Outcome.FAIL:
+        assert verdict.anomalies[0].ops
+        assert "line" in verdict.anomalies[0].sentence
+
+
+def test_the_log_without_operations_is_unknown() -> None:
+    (empty,) = [path for path in (HERE / "porcupine" / "test_data" / "jepsen").glob("*.log") if not path.stat().st_size]
+    assert check_file(empty, "register").outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("case", STREAMS, ids=[case["test"] for case in STREAMS])
+def test_s2(case: dict[str, Any]) -> None:
+    columns, gaps = s2_input(case["ops"])
+    assert check_log(columns, gaps=gaps).linearizable is case["linearizable"]
