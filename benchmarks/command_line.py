@@ -1,24 +1,27 @@
 """How long does a person wait for ``mqchaos --help``?
 
-    python benchmarks/command_line.py [--times 15]
-
-Whole processes, wall time, the median of many, interpreter start included. Beside it the bare interpreter, measured in
-turns with it, since everything below that is not ours. The aim is 100 ms for the first line.
+Whole processes, wall time, interpreter start included: the best of many, and the median. The yardstick is the bare
+interpreter, measured in turns with the commands, since everything up to that is not ours. The aim is 100 ms for the
+first command.
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from time import monotonic_ns
+
+from benchmarks.figure import Figure, wall_seconds
 
 ROOT = Path(__file__).resolve().parent.parent
+TIMES = 15
+AIM_MS = 100
+BARE = "bare interpreter"
 
 CALLS = {
-    "bare interpreter": ["-c", "pass"],
+    BARE: ["-c", "pass"],
     "mqchaos --help": ["-m", "harness.cli", "--help"],
     "mqchaos run --help": ["-m", "harness.cli", "run", "--help"],
     "mqchaos list scenarios": ["-m", "harness.cli", "list", "scenarios"],
@@ -27,25 +30,19 @@ CALLS = {
 
 
 def milliseconds(words: list[str]) -> float:
-    start_ns = monotonic_ns()
-    subprocess.run([sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-    return (monotonic_ns() - start_ns) / 1e6
+    """One whole process."""
+    return 1000 * wall_seconds(
+        lambda: subprocess.run([sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=15)
-    times = parser.parse_args().times
+def measure(quick: bool) -> Iterator[Figure]:
     measured: dict[str, list[float]] = {label: [] for label in CALLS}
-    for _ in range(times):
+    for _ in range(2 if quick else TIMES):
         for label, words in CALLS.items():
             measured[label].append(milliseconds(words))
-    bare = median(measured["bare interpreter"])
+    bare = min(measured[BARE])
     for label, values in measured.items():
-        print(
-            f"{label:<26} {median(values):>7.0f} ms   {median(values) / bare:5.1f} × bare   best {min(values):.0f} ms"
-        )
-
-
-if __name__ == "__main__":
-    main()
+        aim = AIM_MS if label == "mqchaos --help" else None
+        note = f"median {median(values):.0f} ms"
+        yield Figure(label, min(values), "ms", min(values) / bare, "bare", at_most=aim, note=note)

@@ -1,0 +1,78 @@
+"""How fast is it, beside what, and is that what was aimed at?
+
+    python -m benchmarks                 all of them, one after the other
+    python -m benchmarks simulator runs  some of them
+    python -m benchmarks --quick         tiny sizes: shows that they work, measures nothing
+    python -m benchmarks --list
+
+Each benchmark is a module of this package with ``measure(quick) -> Iterator[Figure]``. They are for people: no figure
+fails a build, since what a machine that others use gives today says nothing about the code. Exit code 0 whether aims
+are met or not; the table says which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import platform
+import sys
+from dataclasses import replace
+from importlib import import_module
+from importlib.metadata import version
+from time import monotonic_ns
+
+from benchmarks.figure import Figure, load_average
+
+BENCHMARKS = {
+    "command_line": "how long a person waits for --help",
+    "recorder": "events recorded, and folded into columns again",
+    "simulator": "simulated seconds a second: a cluster under load",
+    "runs": "simulated runs a minute: drawn, run, checked",
+}
+
+
+def measured(name: str, quick: bool) -> list[Figure]:
+    """Run one benchmark; its figures are printed as they come."""
+    begin_ns = monotonic_ns()
+    print(f"\n{name}: {BENCHMARKS[name]}   ({load_average()})", flush=True)
+    figures = []
+    for figure in import_module(f"benchmarks.{name}").measure(quick):
+        if quick:
+            figure = replace(figure, at_least=None, at_most=None)
+        figures.append(figure)
+        print(figure.line(), flush=True)
+    print(f"  {(monotonic_ns() - begin_ns) / 1e9:.0f} s, {load_average()}")
+    gc.collect()
+    return figures
+
+
+def machine() -> str:
+    """What the figures hold for."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("msgspec", "numpy", "pyarrow"))
+    return (
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {libraries}, {load_average()}"
+    )
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, no meaning in the figures")
+    parser.add_argument("--list", action="store_true", help="names and what they measure")
+    options = parser.parse_args(words)
+    if options.list:
+        print("\n".join(f"{name:<14} {what}" for name, what in BENCHMARKS.items()))
+        return 0
+    if unknown := [name for name in options.names if name not in BENCHMARKS]:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    print(machine())
+    figures = [figure for name in options.names or BENCHMARKS for figure in measured(name, options.quick)]
+    aimed = [figure for figure in figures if figure.aim]
+    print(f"\n{sum(bool(figure.is_met) for figure in aimed)} of {len(aimed)} aims met" if aimed else "")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
