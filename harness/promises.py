@@ -10,6 +10,7 @@ target. The contracts of the checkers give the second half: every promise by mod
     python -m harness.promises --check                  exit 1 if it is not up to date
     python -m harness.promises --record sim --seeds 20  run every claim scenario and record what came out
     python -m harness.promises --record process --target rocketmq:4.9.7 [--only NAME]
+    python -m harness.promises --from DIR               record what the run folders below DIR came to
 
 Limits. Outcomes are what was recorded, at the commit that is written beside them; a page never runs anything.
 """
@@ -23,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -46,13 +47,13 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one scenario on one backend and target: how many runs ended how, and the greatest figures."""
+    """What came of one scenario on one backend and target: how many runs ended how, and [least, greatest] figures."""
 
     scenario: str
     backend: str
     target: str
     outcomes: Mapping[str, int]
-    figures: Mapping[str, int]
+    figures: Mapping[str, Sequence[int]]
     commit: str
     note: str = ""
 
@@ -64,8 +65,12 @@ class Result:
             words = f"{next(iter(self.outcomes))}{f' ×{total}' if total > 1 else ''}"
         else:
             words = " · ".join(f"{name} {count}" for name, count in sorted(self.outcomes.items()))
-        figures = ", ".join(f"{name} ≤ {value:,}" for name, value in self.figures.items())
+        figures = ", ".join(f"{name} {_range(*ends)}" for name, ends in self.figures.items())
         return "<br>".join(part for part in (f"**{words}**", figures, self.note) if part)
+
+
+def _range(least: int, greatest: int) -> str:
+    return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
 
 
 def read_results(path: Path = RESULTS) -> list[Result]:
@@ -114,26 +119,59 @@ def record(backend: str, target: str, seeds: Sequence[int], only: str = "") -> l
 def _record(scenario: Scenario, backend: str, target: str, seeds: Sequence[int]) -> Result:
     from harness.run import run_scenario
 
-    outcomes: Counter[str] = Counter()
-    figures: dict[str, int] = {}
-    for seed in seeds:
-        keep = "failures" if backend == "sim" else "all"
-        result = run_scenario(scenario, backend=backend, target=target, seed=seed, keep=keep)  # type: ignore[arg-type]
-        outcomes[result.outcome.name] += 1
-        for name, value in headline(result.verdicts).items():
-            figures[name] = max(figures.get(name, 0), value)
-    return Result(scenario.name, backend, target, dict(outcomes), figures, runfolder.commit())
+    keep: Literal["all", "failures"] = "failures" if backend == "sim" else "all"
+    runs = [run_scenario(scenario, backend=backend, target=target, seed=seed, keep=keep) for seed in seeds]
+    came_out = [(run.outcome.name, headline((v.check, v.measures) for v in run.verdicts)) for run in runs]
+    return _result(scenario.name, backend, target, came_out, runfolder.commit())
 
 
-def headline(verdicts: Iterable[Any]) -> dict[str, int]:
-    """The few figures of a run that say most: lost and duplicated messages, time to the first success."""
-    wanted = {("accounting", "lost"), ("accounting", "duplicated"), ("availability", "rto_max_ms")}
-    return {
-        name: int(value)
-        for verdict in verdicts
-        for name, value in verdict.measures.items()
-        if (verdict.check, name) in wanted
+def _result(
+    scenario: str, backend: str, target: str, came_out: Sequence[tuple[str, Mapping[str, int]]], commit: str
+) -> Result:
+    """Fold (outcome, figures) of several runs."""
+    figures: dict[str, list[int]] = {}
+    for _, run in came_out:
+        for name, value in run.items():
+            figures.setdefault(name, []).append(value)
+    ends = {name: [min(values), max(values)] for name, values in figures.items()}
+    return Result(scenario, backend, target, dict(Counter(outcome for outcome, _ in came_out)), ends, commit)
+
+
+HEADLINES: Final = {
+    ("accounting", "lost"): "lost",
+    ("accounting", "duplicated"): "duplicated",
+    ("availability", "rto_max_ms"): "rto_max_ms",
+    ("routes", "left_after_ms"): "left_after_ms",
+}
+
+
+def headline(checks: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
+    """The few figures of a run that say most, from (check, measures): lost and duplicated messages, time to the first
+    success, and the longest time until a NameServer no longer listed a broker."""
+    found = {
+        name: measures[key]
+        for check, measures in checks
+        for (wanted, key), name in HEADLINES.items()
+        if check == wanted and key in measures
     }
+    return {
+        name: max(value.values(), default=0) if isinstance(value, dict) else int(value) for name, value in found.items()
+    }
+
+
+def recorded_in(folder: Path) -> list[Result]:
+    """What the judged runs of claim scenarios came to that lie below *folder*, at any depth."""
+    known = {scenario.name for scenario in claim_scenarios()}
+    came_out: dict[tuple[str, str, str], list[tuple[str, Mapping[str, int]]]] = {}
+    commits: dict[tuple[str, str, str], str] = {}
+    for path in sorted(folder.rglob("verdict.json")):
+        run, document = runfolder.read_run(path.parent), json.loads(path.read_text(encoding="utf-8"))
+        key = run["scenario"], run["backend"], run["target"]
+        if key[0] in known and not run["defects"]:
+            figures = headline((verdict["check"], verdict["measures"]) for verdict in document["verdicts"])
+            came_out.setdefault(key, []).append((document["outcome"], figures))
+            commits[key] = run["commit"]
+    return [_result(*key, runs, commits[key]) for key, runs in came_out.items()]
 
 
 # The page -------------------------------------------------------------------------------------------------------------
@@ -148,7 +186,9 @@ def page(results: Sequence[Result]) -> str:
         "This page is made by `python -m harness.promises`; do not edit it.",
         "## Claims, and what shows them",
         "A verdict is PASS, UNKNOWN or FAIL; *lost* counts acknowledged messages, and where the mode allows a loss a "
-        "PASS has shown it. Times are those until the first successful send after a fault, in milliseconds.",
+        "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *left_after_ms*: "
+        "until a NameServer no longer listed a broker. Of several runs the least and the greatest figure. What real "
+        "brokers were seen to do: [findings](findings.md).",
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "
@@ -203,6 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m harness.promises", description="Make docs/promises.md.")
     parser.add_argument("--check", action="store_true", help="exit 1 if the page is not up to date")
     parser.add_argument("--record", metavar="BACKEND", help="run the claim scenarios there first")
+    parser.add_argument("--from", dest="folder", type=Path, metavar="DIR", help="record the runs below DIR")
     parser.add_argument("--target", default="reference", help="what to run (default: reference)")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from 1 (default: 1)")
     parser.add_argument("--only", default="", metavar="SCENARIO", help="record this one only")
@@ -211,6 +252,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.record:
         seeds = range(1, options.seeds + 1)
         results = merged(results, record(options.record, options.target, seeds, options.only))
+        write_results(results)
+    if options.folder:
+        results = merged(results, recorded_in(options.folder))
         write_results(results)
     text = page(results)
     if options.check:

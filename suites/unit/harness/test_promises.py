@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import yaml
 
-from harness.promises import CLAIMS, PAGE, Result, claim_scenarios, merged, page, read_results, write_results
+from harness.promises import (
+    CLAIMS,
+    PAGE,
+    Result,
+    claim_scenarios,
+    headline,
+    merged,
+    page,
+    read_results,
+    recorded_in,
+    write_results,
+)
 
 
 def result(scenario="s", backend="sim", target="reference", outcomes=None, note="", figures=None):
@@ -29,8 +42,9 @@ def test_every_result_is_of_a_scenario_that_is_there():
 def test_a_cell_says_outcomes_figures_and_the_note():
     assert result().cell == "**PASS**"
     assert result(outcomes={"PASS": 20}).cell == "**PASS ×20**"
-    mixed = result(outcomes={"UNKNOWN": 1, "PASS": 19}, figures={"lost": 1234}, note="topic gone")
-    assert mixed.cell == "**PASS 19 · UNKNOWN 1**<br>lost ≤ 1,234<br>topic gone"
+    figures = {"lost": [7, 1234], "duplicated": [0, 0]}
+    mixed = result(outcomes={"UNKNOWN": 1, "PASS": 19}, figures=figures, note="topic gone")
+    assert mixed.cell == "**PASS 19 · UNKNOWN 1**<br>lost 7 to 1,234, duplicated 0<br>topic gone"
 
 
 def test_new_results_replace_old_ones_and_keep_their_note():
@@ -40,6 +54,35 @@ def test_new_results_replace_old_ones_and_keep_their_note():
 
 
 def test_results_survive_their_file(tmp_path):
-    results = [result(), result(backend="process", figures={"lost": 3})]
+    results = [result(), result(backend="process", figures={"lost": [3, 3]})]
     write_results(results, tmp_path / "r.json")
     assert sorted(map(repr, read_results(tmp_path / "r.json"))) == sorted(map(repr, results))
+
+
+def test_the_headline_has_the_longest_of_several_times():
+    checks = [
+        ("accounting", {"lost": 3, "sent": 9}),
+        ("routes", {"left_after_ms": {"f1/broker-a/namesrv-1": 120_500, "f1/broker-a/namesrv-2": 121_000}}),
+        ("availability", {"rto_max_ms": 40}),
+    ]
+    assert headline(checks) == {"lost": 3, "left_after_ms": 121_000, "rto_max_ms": 40}
+    assert headline([("routes", {"left_after_ms": {}})]) == {"left_after_ms": 0}
+
+
+def keep(folder, outcome, lost, *, scenario="single-master-kill", defects=()):
+    folder.mkdir(parents=True)
+    run = {"scenario": scenario, "backend": "process", "target": "rocketmq:4.9.7", "commit": "c", "defects": defects}
+    (folder / "run.json").write_text(json.dumps(run))
+    verdict = {"check": "accounting", "measures": {"lost": lost}}
+    (folder / "verdict.json").write_text(json.dumps({"outcome": outcome, "verdicts": [verdict]}))
+
+
+def test_kept_runs_are_recorded_but_for_planted_bugs_and_scenarios_of_no_claim(tmp_path):
+    keep(tmp_path / "a" / "r-1", "PASS", 0)
+    keep(tmp_path / "b" / "r-2", "FAIL", 5)
+    keep(tmp_path / "r-3", "FAIL", 9, defects=["ack-before-fsync"])
+    keep(tmp_path / "r-4", "PASS", 0, scenario="of-my-own")
+    (tmp_path / "latest").symlink_to("a/r-1")
+    assert recorded_in(tmp_path) == [
+        Result("single-master-kill", "process", "rocketmq:4.9.7", {"PASS": 1, "FAIL": 1}, {"lost": [0, 5]}, "c")
+    ]
