@@ -1,11 +1,11 @@
 """The world of real processes: servers as processes, clients in our own asyncio loop, one clock for all.
 
-Question: how does sequential text (the run) live with an event loop? The loop turns only while the run asks: in
-``run_until`` until a condition holds, in ``perform`` while a blocking act goes on in a thread. Between these nothing
-moves but the servers, which are processes of their own.
+Question: what is a node here, what is a client, and what tells the run of them? A server is a process with a network
+and a disk of its own (``network.py``, ``disks.py``, ``node.py``), a client is a role in our loop (``turning.py``) with
+an address of its own. Notes and crashes of both become events.
 
 The clock is CLOCK_MONOTONIC since the backend was made; notes of server processes carry the same clock and are put on
-it (field ``at_ns``), since they are read up to ``POLL_S`` after they were written.
+it (field ``at_ns``), since they are read up to 50 ms after they were written.
 
 Nothing is left behind: what would outlive us is promised in the heal journal first (``owed.py``), ``close`` undoes it
 (also at interpreter exit), and ``mqchaos heal`` does after a ``kill -9``.
@@ -16,17 +16,16 @@ listen on its own address only.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
+import re
 import secrets
 import shutil
 import socket
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,14 +41,12 @@ from harness.backends.process.levers import ProcessLevers
 from harness.backends.process.network import LoopbackNetwork, NamespaceNetwork, Network
 from harness.backends.process.node import Node
 from harness.backends.process.owed import Owed
+from harness.backends.process.turning import TurningLoop
 from harness.errors import BackendUnavailable, ClusterError
 from reference_impl.environment import Environment, Role
 from reference_impl.runtime import AsyncioEnvironment, Disk
 
 T = TypeVar("T")
-
-POLL_S = 0.05
-"""How often notes of server processes are read, and ``done`` is asked although nothing seems to have happened."""
 
 
 class ProcessBackend:
@@ -66,20 +63,17 @@ class ProcessBackend:
         self, run: str, folder: Path, target: Target, journal: HealJournal, *, isolation: Isolation = "auto"
     ) -> None:
         self._started_ns = time.monotonic_ns()
-        self._run, self._folder, self._target = run, folder.resolve(), target
+        self._folder, self._target = folder.resolve(), target
         self.on_event: Callable[[str, str, dict[str, Any]], None] = lambda node, event, fields: None
         self._owed = Owed(journal)
-        self._tag = secrets.token_hex(4)
-        self._scratch = self._make_scratch()
+        self._tag = f"{re.sub('[^A-Za-z0-9]+', '-', run)[-40:]}-{secrets.token_hex(3)}"
+        self._scratch = Path(tempfile.gettempdir()) / f"{undo.FOLDER_PREFIX}{self._tag}"
         self._network, self._disks = self._make_world(isolation)
         self._nodes: dict[str, Node] = {}
         self._clients: dict[str, AsyncioEnvironment] = {}
         self._alive: dict[str, Callable[[], bool]] = {}
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(self._loop_trouble)
-        self._changed = asyncio.Event()
-        self._trouble: BaseException | None = None
-        self._acts = ThreadPoolExecutor(1, thread_name_prefix="lever")
+        self._turning = TurningLoop(self._read_all_notes)
+        self._loop = self._turning.loop
         self.levers = ProcessLevers(self._network, self._disks, self._nodes, self._alive, self._start)
         self._is_closed = False
         atexit.register(self.close)
@@ -175,7 +169,11 @@ class ProcessBackend:
         self._read_notes(node)
         if not node.is_ending:
             self.on_event(node.name, "crashed", {"exit": code, "last_lines": node.last_words()})
-        self._changed.set()
+        self._turning.changed()
+
+    def _read_all_notes(self) -> None:
+        for node in self._nodes.values():
+            self._read_notes(node)
 
     def _read_notes(self, node: Node) -> None:
         for ns, event, fields in node.new_notes():
@@ -202,7 +200,7 @@ class ProcessBackend:
             exited=lambda code: None,
             open_socket=lambda: self._network.open_socket(name),
             source_host=self.host(name),
-            stepped=self._changed.set,
+            stepped=self._turning.changed,
         )
         self._clients[name] = environment
         self._alive[name] = lambda: not environment.ended
@@ -218,68 +216,23 @@ class ProcessBackend:
     # -- letting the world run -------------------------------------------------------------------------------------
 
     def after(self, delay_ns: int, action: Callable[[], None]) -> None:
-        self._loop.call_later(delay_ns / 1e9, self._do, action)
-
-    def _do(self, action: Callable[[], None]) -> None:
-        action()
-        self._changed.set()
+        self._turning.after(delay_ns, action)
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
-        return self._turn(self._until(done, deadline_ns))
+        return self._turning.run_until(done, self._started_ns + deadline_ns)
 
     def perform(self, work: Callable[[], T]) -> T:
-        return self._turn(self._while_in_thread(work))
-
-    def _turn(self, work: Coroutine[Any, Any, T]) -> T:
-        result = self._loop.run_until_complete(work)
-        self._raise_trouble()
-        return result
-
-    async def _until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
-        while not done():
-            self._raise_trouble()
-            left_s = (deadline_ns - self.now()) / 1e9
-            if left_s <= 0:
-                return False
-            await self._something(min(left_s, POLL_S))
-            for node in self._nodes.values():
-                self._read_notes(node)
-        return True
-
-    async def _something(self, timeout_s: float) -> None:
-        """Until a client made a step, a node ended, or the time is over."""
-        self._changed.clear()
-        alarm = self._loop.call_later(timeout_s, self._changed.set)
-        await self._changed.wait()
-        alarm.cancel()
-
-    async def _while_in_thread(self, work: Callable[[], T]) -> T:
-        return await self._loop.run_in_executor(self._acts, work)
-
-    def _loop_trouble(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An exception in a callback is ours (a checker of the recorder, a bug): the run must see it."""
-        trouble = context.get("exception") or RuntimeError(str(context.get("message")))
-        self._trouble = self._trouble or trouble
-        self._changed.set()
-
-    def _raise_trouble(self) -> None:
-        if (trouble := self._trouble) is not None:
-            self._trouble = None
-            raise trouble
+        return self._turning.perform(work)
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 
-    def _make_scratch(self) -> Path:
-        scratch = Path(tempfile.gettempdir()) / f"{undo.FOLDER_PREFIX}{self._tag}"
-        self._owed.promise("the temporary folder", undo.remove_folder(scratch))
-        scratch.mkdir(mode=0o755)
-        return scratch
-
     def _make_world(self, isolation: Isolation) -> tuple[Network, Disks]:
         found = scan()
-        network: Network
         if isolation == "namespaces" and found.namespaces:
             raise BackendUnavailable("no network namespaces here", hint=found.namespaces)
+        self._owed.promise("the temporary folder", undo.remove_folder(self._scratch))
+        self._scratch.mkdir(mode=0o755)
+        network: Network
         if isolation == "loopback" or found.namespaces:
             network = LoopbackNetwork(found.namespaces or "plain loopback was asked for")
         else:
@@ -298,13 +251,12 @@ class ProcessBackend:
             self._loop.run_until_complete(environment.shut_down())
         for node in self._nodes.values():
             node.is_ending = True
-        self._acts.shutdown(wait=True)
+        self._turning.close()
         try:
             self._owed.settle_all()
         finally:
             for node in self._nodes.values():
                 node.reap()
-            self._loop.close()
 
 
 def copy_store(source: Path, into: Path) -> None:

@@ -96,11 +96,10 @@ class ProcessLevers:
 
     def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
         """Processes and disks are owed from their making on; what is left to promise is a sleep and a cut."""
-        if verb == "pause":
-            return [undo.continue_process(self._living(node_or_cut))]
-        if node_or_cut in self.nodes():
-            return []
-        return self._network.uncut_steps(node_or_cut)
+        if node_or_cut not in self.nodes():
+            return self._network.uncut_steps(node_or_cut)
+        process = self._server(node_or_cut).process if verb == "pause" else None
+        return [undo.continue_process(process)] if process else []
 
     # -- how -------------------------------------------------------------------------------------------------------
 
