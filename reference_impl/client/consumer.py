@@ -247,20 +247,22 @@ class PullConsumer(Part):
     def _request(self, queue: MessageQueue, position: _Position, broker_id: int) -> Command:
         commits = broker_id == MASTER_ID and position.committed > 0
         in_request = self.settings.in_request
-        fields = ext_fields(
-            consumerGroup=self.settings.group,
-            topic=queue.topic,
-            queueId=queue.queue_id,
-            queueOffset=position.offset,
-            maxMsgNums=self.settings.batch_size,
-            sysFlag=SUSPEND | (COMMIT if commits else 0) | (SUBSCRIPTION if in_request else 0),
-            commitOffset=position.committed if commits else 0,
-            suspendTimeoutMillis=self.settings.suspend_ns // MS,
-            subscription=self._expression(queue.topic) if in_request else None,
-            subVersion=self.sub_version,
-            expressionType="TAG",
-            bname=queue.broker_name,
-        )
+        flags = SUSPEND | (COMMIT if commits else 0) | (SUBSCRIPTION if in_request else 0)
+        fields = {
+            "consumerGroup": self.settings.group,
+            "topic": queue.topic,
+            "queueId": str(queue.queue_id),
+            "queueOffset": str(position.offset),
+            "maxMsgNums": str(self.settings.batch_size),
+            "sysFlag": str(flags),
+            "commitOffset": str(position.committed if commits else 0),
+            "suspendTimeoutMillis": str(self.settings.suspend_ns // MS),
+            "subVersion": str(self.sub_version),
+            "expressionType": "TAG",
+            "bname": queue.broker_name,
+        }
+        if in_request:
+            fields["subscription"] = self._expression(queue.topic)
         return Command(RequestCode.PULL_MESSAGE, fields)
 
     def _outcome(

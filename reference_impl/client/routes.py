@@ -42,6 +42,7 @@ class RouteTable:
         self.routes: dict[str, TopicRoute] = {}
         self.brokers: dict[str, dict[int, Address]] = {}
         self._watched: dict[str, None] = {}
+        self._publish: dict[str, tuple[TopicRoute, tuple[MessageQueue, ...]]] = {}
         self._waiting: dict[str, list[OnRoute]] = {}
 
     # --- asking -----------------------------------------------------------------------------------------------------
@@ -99,14 +100,10 @@ class RouteTable:
         route = self.routes.get(topic)
         if route is None:
             return ()
-        if route.order:
-            return _ordered_queues(topic, route.order)
-        return tuple(
-            MessageQueue(topic, name, queue_id)
-            for name in sorted(route.write_queues)
-            if route.permissions[name] & PERM_WRITE and MASTER_ID in route.brokers.get(name, {})
-            for queue_id in range(route.write_queues[name])
-        )
+        known = self._publish.get(topic)
+        if known is None or known[0] is not route:
+            known = self._publish[topic] = (route, _publish_queues(topic, route))
+        return known[1]
 
     def subscribe_queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """Queues that can be read, whether their master lives or not."""
@@ -172,6 +169,17 @@ def _borrowed(route: TopicRoute, queues_max: int) -> TopicRoute:
     """What a topic made after this template would look like."""
     queues = {name: min(queues_max, count) for name, count in route.read_queues.items()}
     return TopicRoute(route.brokers, queues, queues, route.permissions)
+
+
+def _publish_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
+    if route.order:
+        return _ordered_queues(topic, route.order)
+    return tuple(
+        MessageQueue(topic, name, queue_id)
+        for name in sorted(route.write_queues)
+        if route.permissions[name] & PERM_WRITE and MASTER_ID in route.brokers.get(name, {})
+        for queue_id in range(route.write_queues[name])
+    )
 
 
 def _ordered_queues(topic: str, conf: str) -> tuple[MessageQueue, ...]:

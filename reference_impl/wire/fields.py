@@ -7,6 +7,8 @@ none, surface as code 1 with a NullPointerException in the remark; a boolean is 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from reference_impl.wire.codes import ResponseCode
 from reference_impl.wire.frame import Command
 
@@ -51,7 +53,13 @@ def integer(command: Command, name: str) -> int:
 def integer_or_none(command: Command, name: str, *, bits: int = 64) -> int | None:
     """A number that may be absent; one that Java cannot read as a signed number of *bits* counts as absent."""
     value = command.fields.get(name)
-    if value is None or not value.isascii():
+    return None if value is None else _number(value, bits)
+
+
+@lru_cache(maxsize=65_536)
+def _number(value: str, bits: int) -> int | None:
+    """Most numbers of a busy broker are few and small: queue ids, flags, sizes, recent offsets."""
+    if not value.isascii():
         return None
     digits = value[1:] if value[:1] in ("-", "+") else value
     number = int(value) if digits.isdigit() and len(digits) < 20 else None
