@@ -7,9 +7,9 @@ does it leave behind when it has not?
         result = chaos_run("single-master-async-kill")
         assert result.outcome is Outcome.PASS
 
-``chaos_run(scenario, seed=…, defects=…)`` takes a scenario's name, path or value. The run folder is kept below
-``--keep-runs``, or below ``runs/pytest`` if the test failed. The seed of a test is ``--seed``, or a function of its
-node id, so it does not change from day to day. What a machine lacks makes a *named skip*; with
+``chaos_run(scenario, seed=…, defects=…, target=…)`` takes a scenario's name, path or value. The run folder is kept
+below ``--keep-runs``, or below ``runs/pytest`` if the test failed. The seed of a test is ``--seed``, or a function of
+its node id, so it does not change from day to day. What a machine lacks makes a *named skip*; with
 ``MQCHAOS_REQUIRE_ALL=1`` in the environment it is a failure instead, so that a skip cannot pass for a success where
 everything should be there.
 
@@ -67,15 +67,18 @@ def pytest_configure(config: pytest.Config) -> None:
         f"requires(capability, ...): of {', '.join(CAPABILITIES)}; what is missing is a named skip",
         "chaos: runs a scenario on a backend",
         "conformance(id): a probe of the specification",
+        "on(backend, ...): runs on these, whatever --backend says",
         "slow: takes more than a few seconds",
     ):
         config.addinivalue_line("markers", line)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for ``backend`` runs once for each ``--backend``."""
+    """A test that asks for ``backend`` runs once for each ``--backend``, or on those of its marker ``on``."""
     if "backend" in metafunc.fixturenames:
-        metafunc.parametrize("backend", metafunc.config.getoption("--backend") or ["sim"], scope="session")
+        fixed = metafunc.definition.get_closest_marker("on")
+        backends = fixed.args if fixed else metafunc.config.getoption("--backend") or ["sim"]
+        metafunc.parametrize("backend", backends, scope="session")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -132,15 +135,15 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def chaos_run(request: pytest.FixtureRequest, backend: str, seed: int) -> Iterator[Callable[..., RunResult]]:
-    """Run a scenario on the test's backend: ``chaos_run(scenario, seed=…, defects=(…,)) -> RunResult``."""
+    """Run a scenario on the test's backend: ``chaos_run(scenario, seed=…, defects=(…,), target=…) -> RunResult``."""
     from harness.run import run_scenario
 
     keep: Path | None = request.config.getoption("--keep-runs")
-    target: str = request.config.getoption("--target")
+    asked: str = request.config.getoption("--target")
     folder = (keep or request.config.rootpath / "runs" / "pytest") / _slug(request.node.nodeid)
     results: list[RunResult] = request.node.stash.setdefault(_runs_key, [])
 
-    def run(scenario: Any, *, seed: int = seed, defects: tuple[str, ...] = ()) -> RunResult:
+    def run(scenario: Any, *, seed: int = seed, defects: tuple[str, ...] = (), target: str = asked) -> RunResult:
         try:
             result = run_scenario(scenario, backend=backend, target=target, seed=seed, out=folder, defects=defects)
         except BackendUnavailable as error:

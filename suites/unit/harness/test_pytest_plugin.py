@@ -93,3 +93,22 @@ def test_an_unknown_capability_is_an_error_not_a_skip():
 
 def test_options_that_do_not_exist_are_refused(chaos):
     assert chaos.runpytest_subprocess("--backend", "cloud").ret == pytest.ExitCode.USAGE_ERROR
+
+
+FIXED = """
+import pytest
+
+@pytest.mark.on("process")
+def test_fixed(backend):
+    assert backend == "process"
+
+def test_asked(backend):
+    assert backend == "sim"
+"""
+
+
+def test_a_test_can_name_its_backends_whatever_is_asked_for(chaos):
+    chaos.makepyfile(FIXED)
+    result = chaos.runpytest_subprocess("-p", "no:cacheprovider", "-v", "--backend", "sim")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*test_fixed?process?*", "*test_asked?sim?*"])
