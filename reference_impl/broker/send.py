@@ -181,7 +181,7 @@ class Sends:
         """RocketMQ: AbstractSendMessageProcessor#msgCheck."""
         config, name = self._state.config, header.topic
         topic = self._state.topics.topics.get(name)
-        if config.start_accept_send_ms > env.wall():
+        if config.start_accept_send_ms and config.start_accept_send_ms > env.wall():
             raise RequestRefused(
                 ResponseCode.SYSTEM_ERROR,
                 f"broker[{config.broker_ip}] unable to service, until {config.start_accept_send_ms}",

@@ -112,6 +112,9 @@ class State:
 
     def group(self, env: Environment, name: str) -> SubscriptionGroupConfig | None:
         """The consumer group *name*, made and saved if it may be; ``None`` where it may not."""
+        group = self.groups.groups.get(name)
+        if group is not None:
+            return group
         group = self.groups.find(name, env.wall())
         if self.groups.changed:
             self.save_groups(env)

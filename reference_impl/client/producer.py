@@ -244,7 +244,8 @@ class Producer(Part):
         if not rotation.queues:
             return None
         last_broker = last.broker_name if last is not None else None
-        return choose_queue(rotation, self._faults, last_broker, env.wall(), self.settings.release)
+        now_ms = env.wall() if self._faults is not None else 0  # nobody else asks for the time
+        return choose_queue(rotation, self._faults, last_broker, now_ms, self.settings.release)
 
     def _rotation(self, env: Environment, topic: str) -> Rotation:
         """The topic's rotation, with the queues of the newest route."""
