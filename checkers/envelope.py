@@ -1,4 +1,4 @@
-"""Loss by mechanism: which lost messages does a power cut with asynchronous flush explain, and which does nothing?
+"""Loss by mechanism: which lost messages does a power cut or a lost disk explain, and which does nothing?
 
 Question: an acknowledged message is not there any more. Is that what the mode allows?
 
@@ -12,8 +12,12 @@ stored since the cut before:
   pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost
   byte on age       nothing acknowledged longer ago than thorough interval + interval + slack
 
+A lost disk whose place a slave's copy takes (``adopt_slave``) may take a suffix too: nothing that lies before a
+survivor, and nothing that was acknowledged before the slave must have had it (:mod:`checkers.replication`). A lost disk
+that nothing replaces (``wipe``) takes all. Which of these holds is the contract's ``loss``.
+
 Time during which the node was paused or dead does not count: its flush thread did not run either. Everything else is a
-failure: loss without an effective power cut, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
+failure: loss without such an act, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
 none}``).
 
 Limits. The slack (contract, by backend) covers late timers and the duration of the force itself.
@@ -29,12 +33,13 @@ from checkers.columns import Bools, Ints
 from checkers.facts import FaultFact, RunFacts
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
+from checkers.replication import replicated_until
 from checkers.verdict import Anomaly
 
 PAGE_BYTES = 4096
 _NAMED = 20
 
-STANDS_STILL = ("pause", "kill", "stop", "cut_power")
+STANDS_STILL = ("pause", "kill", "stop", "cut_power", "wipe", "adopt_slave")
 """Faults while which a node flushes nothing."""
 
 
@@ -83,9 +88,13 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
     return [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
 
 
+TAKES_DATA = ("cut_power", "wipe", "adopt_slave")
+"""Faults after which a node may have less than it had."""
+
+
 def power_cuts(facts: RunFacts, broker: str) -> list[FaultFact]:
-    """Power cuts that hit a node of *broker* and were not seen to have done nothing, in order."""
-    cuts = [fault for fault in facts.faults if fault.kind == "cut_power" and fault.effective != 0]
+    """Power cuts and lost disks of the master of *broker* that were not seen to have done nothing, in order."""
+    cuts = [fault for fault in facts.faults if fault.kind in TAKES_DATA and fault.effective != 0]
     return [fault for fault in cuts if fault.hits(broker)]
 
 
@@ -121,7 +130,8 @@ def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: I
     last_seen = history.ops.invoke_event[ledger.row[lost]].copy()
     if not cuts or not ledger.seen[lost].any():
         return _first_after(cuts, last_seen)
-    rows = np.flatnonzero(np.isin(history.reads.message, lost))
+    on_master = history.ops.f.mask("pull", "drain")[history.ops.rows(history.reads.op)]
+    rows = np.flatnonzero(np.isin(history.reads.message, lost) & on_master)
     place = np.searchsorted(lost, history.reads.message[rows])
     np.maximum.at(last_seen, place, history.ops.invoke_event[history.ops.rows(history.reads.op[rows])])
     return _first_after(cuts, last_seen)
@@ -150,6 +160,11 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
         op = history.op_text(int(history.ops.op[ledger.row[first]]))
         sentence = f"{_many(cut.lost)} of {broker} gone after {cut.fault.words()}, first {op}. {refusal}"
         return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=False)]
+    if _loss_of(facts, cut.fault) == "all":
+        sentence = (
+            f"{_many(cut.lost)} of {broker} lost by {cut.fault.words()}: its disk is gone, and with it all it had."
+        )
+        return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
     survivors = cut.stored[ledger.drained[cut.stored]]
     in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
     tail = cut.lost[~in_middle]
@@ -157,8 +172,15 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     if in_middle.any():
         anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
     if len(tail):
-        anomalies.append(_judge_tail(history, facts, ledger, broker, cut, tail))
+        judge = _judge_unreplicated if _loss_of(facts, cut.fault) == "unreplicated" else _judge_unflushed
+        anomalies.append(judge(history, facts, ledger, broker, cut, tail))
     return anomalies
+
+
+def _loss_of(facts: RunFacts, fault: FaultFact) -> str:
+    contract = facts.contract()
+    promise = contract.promise(fault.kind, facts.flush) if contract else None
+    return promise.loss if promise else "none"
 
 
 def _refusal(facts: RunFacts, fault: FaultFact) -> str:
@@ -193,12 +215,35 @@ def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
     sentence = (
         f"{_many(lost)} of {broker} gone after {cut.fault.words()}, but not the end of its log: "
         f"{history.op_text(ops[0])} at position {int(ledger.position[first])} is lost, while "
-        f"{history.op_text(ops[1])} at position {int(ledger.position[last])} survived. A power cut takes a suffix."
+        f"{history.op_text(ops[1])} at position {int(ledger.position[last])} survived. Only a suffix can be lost so."
     )
     return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
 
 
-def _judge_tail(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
+def _judge_unreplicated(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
+) -> Anomaly:
+    acked = ack_ns(history, ledger, tail)
+    age_ns = cut.fault.inject_ns - int(acked.min())
+    bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns)
+    first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
+    opening = (
+        f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
+        f"the oldest acknowledged {seconds(age_ns)} before"
+    )
+    is_allowed = age_ns <= bound_ns
+    judgement = (
+        f"Asynchronous replication allows that (nothing older than {seconds(bound_ns)})."
+        if is_allowed
+        else f"But its slave must have had everything that is older than {seconds(bound_ns)}."
+    )
+    sentence = f"{opening}. {judgement}"
+    return _anomaly(
+        history, ledger, broker, tail, sentence, cut.fault, allowed=is_allowed, age_ns=age_ns, bound_ns=bound_ns
+    )
+
+
+def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
     rule = FlushRule.of(facts, broker)
     idle_ns = _idle_ns(facts, broker, cut.fault.inject_ns)
     acked = ack_ns(history, ledger, tail)

@@ -26,7 +26,7 @@ from checkers.log_history import Rows, inherit, input_of, rows_of
 from checkers.log_input import Claims, LogInput, LogViolation
 from checkers.verdict import Anomaly, Outcome, Verdict
 
-STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power")
+STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power", "wipe", "adopt_slave")
 
 
 def check_logs(history: History, facts: RunFacts) -> Verdict:

@@ -6,6 +6,9 @@ Model. A fresh client node, one process a queue. Each asks the queue's bounds, t
 waiting until it has reached the maximum it was told *and* an answer says that there is nothing more. Only then is the
 queue drained. Failures are asked again until the deadline; every pull is an op ``drain`` of the history.
 
+Slaves are drained after the masters, by another client under other names (:data:`REPLICA`): what they hold is for the
+check of replicas, and proves nothing about the masters.
+
 Limits. A queue of a broker that answers TOPIC_NOT_EXIST is unreachable, not empty: it is never drained, and the life
 cycle names it. Messages sent while the drain goes on are read, too, but the recorded end stays what it was.
 """
@@ -13,10 +16,23 @@ cycle names it. Messages sent while the drain goes on are read, too, but the rec
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final, NamedTuple
 
 from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import Environment
+
+
+class Words(NamedTuple):
+    """What the operations of a drain are called in the history: queries of the bounds, and pulls."""
+
+    query_min: str
+    query_max: str
+    pull: str
+
+
+MASTER: Final = Words("query_min", "query_max", "drain")
+REPLICA: Final = Words("replica_min", "replica_max", "replica")
 
 
 class _Draining:
@@ -32,10 +48,11 @@ class _Draining:
 
 
 class Drainer(MeasuringClient):
-    """The client node."""
+    """The client node; it reads every queue of its stage where that says it is."""
 
-    def __init__(self, stage: Stage, name: str) -> None:
+    def __init__(self, stage: Stage, name: str, words: Words = MASTER) -> None:
         super().__init__(stage, name)
+        self._words = words
         self._queues = [_Draining(queue, Process(stage.recorder.process())) for queue in stage.queues]
         self._open = len(self._queues)
 
@@ -47,7 +64,7 @@ class Drainer(MeasuringClient):
     def left(self) -> tuple[str, ...]:
         """Queues that are not drained, in words."""
         return tuple(
-            f"{self.stage.topic}/{d.queue.broker}/{d.queue.queue_id} (last: {d.status})"
+            f"{self.stage.topic}/{d.queue.node}/{d.queue.queue_id} (last: {d.status})"
             for d in self._queues
             if not d.is_drained
         )
@@ -65,12 +82,13 @@ class Drainer(MeasuringClient):
     def _go_on(self, env: Environment, d: _Draining) -> None:
         if self.stopped:
             return
+        words = self._words
         if d.position < 0:
-            self.query(env, d.process, d.queue, "query_min", lambda env, offset: self._told_begin(env, d, offset))
+            self.query(env, d.process, d.queue, words.query_min, lambda env, offset: self._told_begin(env, d, offset))
         elif d.end < 0:
-            self.query(env, d.process, d.queue, "query_max", lambda env, offset: self._told_end(env, d, offset))
+            self.query(env, d.process, d.queue, words.query_max, lambda env, offset: self._told_end(env, d, offset))
         else:
-            self.pull(env, d.process, d.queue, d.position, lambda env, p: self._got(env, d, p), f="drain")
+            self.pull(env, d.process, d.queue, d.position, lambda env, p: self._got(env, d, p), f=words.pull)
 
     def _told_begin(self, env: Environment, d: _Draining, offset: int) -> None:
         d.position = offset

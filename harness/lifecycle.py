@@ -3,13 +3,14 @@
 Question: what happens in each phase, what may it wait for, and what if that does not come?
 
     prepare    homes of all nodes; the operator enters             (nothing runs)
-    start      NameServers, brokers, topic, routes                 ready deadline, else ClusterError
+    start      NameServers, brokers, topic, routes, slaves follow  ready deadline, else ClusterError
     steady     load, until the first fault is due
     faults     load and faults, until the load has been given
     heal       no new operations; everything active is undone; what is in flight completes
     converge   every broker registered and settled (``operator``)  converge deadline, else a note "incomplete"
                what is dead by now is started once
-    drain      every queue read to its recorded end                drain deadline, else a note "incomplete"
+    drain      every queue read to its recorded end, on masters    drain deadline, else a note "incomplete"
+               and then on slaves
     dump       what nodes leave is collected (by the caller, if the run is kept)
     check      the history is complete; what comes later is no part of it
 
@@ -23,7 +24,7 @@ simulator that is reached ends the load at once: nothing more can happen in that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any, Final, TypeVar
@@ -35,7 +36,7 @@ from faults.journal import HealJournal
 from faults.levers import LeverRefused
 from harness.backends.backend import Backend
 from harness.cluster import Cluster
-from harness.drain import Drainer
+from harness.drain import REPLICA, Drainer
 from harness.errors import BackendUnavailable, BudgetExceeded, FaultError, UndoError
 from harness.node_events import LeverEvents, ended_by_itself
 from harness.operator import NAME as OPERATOR
@@ -165,6 +166,7 @@ class Life:
         self._start_kind("broker")
         self._operator.wait_registered(deadline_ns)
         self._operator.create_topics(deadline_ns)
+        self._operator.wait_slaves(deadline_ns)
 
     def _start_kind(self, kind: str) -> None:
         for spec in self.cluster.nodes:
@@ -234,9 +236,13 @@ class Life:
 
     def _drain(self) -> None:
         self._enter("drain")
-        name = f"client-{len(client_names(self.scenario)) + 1}"
-        drainer = Drainer(self._stage_value, name)
-        self.backend.add_client(name, drainer)
+        clients = len(client_names(self.scenario))
+        self._drain_by(Drainer(self._stage_value, f"client-{clients + 1}"))
+        if replicas := self._replicas():
+            self._drain_by(Drainer(replace(self._stage_value, queues=replicas), f"client-{clients + 2}", REPLICA))
+
+    def _drain_by(self, drainer: Drainer) -> None:
+        self.backend.add_client(drainer.name, drainer)
         deadline_ns = self._deadline(self.scenario.deadlines.drain_ns)
         self._run_until(lambda: drainer.is_done or self._must_leave(), deadline_ns)
         drainer.stopped = True
@@ -320,6 +326,16 @@ class Life:
             queues=tuple(self._queues()),
             nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
             classify=lambda f, status: classify(f, status, mode),
+        )
+
+    def _replicas(self) -> tuple[QueueAddress, ...]:
+        """Every queue of every slave, under the numbers of its master's."""
+        slaves = [node for node in map(self._broker_node, self.cluster.broker_addresses) if node.broker_id > 0]
+        return tuple(
+            replace(queue, node=slave.node, address=slave.address)
+            for slave in slaves
+            for queue in self._stage_value.queues
+            if queue.broker == slave.broker
         )
 
     def _queues(self) -> list[QueueAddress]:

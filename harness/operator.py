@@ -12,7 +12,8 @@ Since a broker dispatches its log in order, a readable last message proves that 
       └──answers──► [mending: done]  send a marker ──ok──► pull it ──FOUND──► settled
 
 Limits. What never settles is named when the deadline passes; it is for the checkers to say whose fault that was. The
-operator's own requests are ops of the history like everybody's.
+operator's own requests are ops of the history like everybody's. Slaves are asked only how far they are: whether what
+they hold is right is for the checkers, so a slave that stays behind delays the end of a run, but no longer.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ NAME: Final = "operator"
 SEE_LOGS: Final = "see nodes/*/log in the run folder"
 ASK_AGAIN_NS: Final = 200 * MS
 SETTLE_AGAIN_NS: Final = 300 * MS
+CATCH_UP_AGAIN_NS: Final = SECOND
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,58 @@ class Operator:
             self._until(deadline_ns, partial(self._topic_missing, process, queue), "no topic on {}")
         self._until(deadline_ns, self._unrouted, "the topic is not routed: {}")
 
+    def wait_slaves(self, deadline_ns: int) -> None:
+        """Until every slave has a message that its master has taken; :class:`ClusterError` with those that lag."""
+        marked = {node: self._marked(queue, deadline_ns) for node, queue in self._masters_with_slaves().items()}
+
+        def lagging() -> list[str]:
+            return [
+                slave.node
+                for node, queue in self._masters_with_slaves().items()
+                for slave in self._slaves_of(queue.broker)
+                if self._end(slave.address, queue) <= marked[node]
+            ]
+
+        self._until(deadline_ns, lagging, "nothing arrives at the slaves {}")
+
+    def _masters_with_slaves(self) -> dict[str, QueueAddress]:
+        return {node: queue for node, queue in self._first_queue.items() if self._slaves_of(queue.broker)}
+
+    def _slaves_of(self, broker: str) -> list[BrokerNode]:
+        return [node for node in self.brokers if node.broker == broker and node.broker_id > 0]
+
+    def _marked(self, queue: QueueAddress, deadline_ns: int) -> int:
+        """Send a message and return its queue offset."""
+        process = Process(self.stage.recorder.process())
+        offsets: list[int] = []
+
+        def stored(env: Environment, outcome: str) -> None:
+            offsets.append(self.role.last_offset if outcome in ("ok", "weak") else -1)
+
+        while not offsets or offsets[-1] < 0:
+            count = len(offsets)
+            self._backend.step(NAME, lambda env: self.role.send(env, process, queue, stored))
+            self._run_until(lambda count=count: len(offsets) > count, deadline_ns)  # type: ignore[misc]
+            if (len(offsets) == count or offsets[-1] < 0) and not self._pause(deadline_ns):
+                raise ClusterError(f"{queue.node} takes no message", hint=SEE_LOGS)
+        return offsets[-1]
+
+    def _end(self, address: str, queue: QueueAddress) -> int:
+        """The end of a queue as the broker at *address* has it; −1 where it does not say."""
+        fields = {"topic": self.stage.topic, "queueId": str(queue.queue_id)}
+        answer = self._ask(address, Command(RequestCode.GET_MAX_OFFSET, fields))
+        if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
+            return int(answer.fields["offset"])
+        return -1
+
+    def _is_apart(self) -> bool:
+        """Some slave's end of a queue is not its master's."""
+        return any(
+            self._end(slave.address, queue) != self._end(queue.address, queue)
+            for queue in self.stage.queues
+            for slave in self._slaves_of(queue.broker)
+        )
+
     def mend(self, node: str) -> None:
         """A broker was started again: find out, while the load goes on, whether it still has its topic."""
         if node in self._first_queue:
@@ -231,6 +285,9 @@ class Operator:
             if not self._pause(deadline_ns):
                 late += [f"not registered: {words}" for words in unlisted]
                 break
+        while not late and not stop() and self._is_apart():
+            if not self._pause(deadline_ns, CATCH_UP_AGAIN_NS):
+                break
         self.role.give_up()
         return tuple(late)
 
@@ -248,10 +305,10 @@ class Operator:
             if not self._pause(deadline_ns):
                 raise ClusterError(complaint.format(", ".join(lacking)), hint=SEE_LOGS)
 
-    def _pause(self, deadline_ns: int) -> bool:
+    def _pause(self, deadline_ns: int, pause_ns: int = ASK_AGAIN_NS) -> bool:
         """Let the world go on for a moment; false at the deadline."""
         now_ns = self._backend.now()
-        self._run_until(lambda: False, min(deadline_ns, now_ns + ASK_AGAIN_NS))
+        self._run_until(lambda: False, min(deadline_ns, now_ns + pause_ns))
         return self._backend.now() < deadline_ns
 
     def _ask(self, address: str, request: Command) -> Answer | None:

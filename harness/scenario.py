@@ -24,16 +24,26 @@ from harness.errors import UsageError
 
 SECOND: Final = UNITS["s"]
 
-Mode = Literal["single-master", "multi-master"]
+Mode = Literal["single-master", "multi-master", "multi-master-multi-slave-async", "multi-master-multi-slave-sync"]
 Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
 
 WORKLOAD_KINDS: Final = ("log", "producer", "routes")
 
 
+def has_slaves(mode: str) -> bool:
+    """Whether brokers of *mode* have slaves at all."""
+    return "multi-slave" in mode
+
+
+def default_topology(mode: str) -> Topology:
+    """What a scenario of *mode* has if it does not say."""
+    return Topology(brokers=1 if mode == "single-master" else 2, slaves=int(has_slaves(mode)))
+
+
 @dataclass(frozen=True)
 class Topology:
-    """How many of what. ``brokers`` counts broker names (``broker-a``, ``broker-b`` …), each one master here."""
+    """How many of what. ``brokers`` counts broker names (``broker-a``, ``broker-b`` …), each with one master."""
 
     nameservers: int = 1
     brokers: int = 1

@@ -5,7 +5,7 @@ Question: what does a person write at three in the morning, and what does he rea
     name: sync-flush-survives-power-cut
     claim: CL-37                    # or a list; the promises of docs/promises.md that it shows
     description: one line for lists and reports
-    mode: single-master             # single-master | multi-master
+    mode: single-master             # single-master | multi-master | multi-master-multi-slave-async | …-sync
     topology: {nameservers: 1, brokers: 1, slaves: 0, flush: sync}
     workload: {kind: log, producers: 4, consumers: 2, queues: 4, rate: 200/s, for: 20s, size: 128B}
     faults:
@@ -47,16 +47,15 @@ from harness.scenario import (
     Flush,
     Mode,
     Scenario,
-    Topology,
     Workload,
+    default_topology,
+    has_slaves,
     topology_of,
 )
 
 T = TypeVar("T")
 
-MODES_LATER: Final = dict.fromkeys(
-    ("multi-master-multi-slave-async", "multi-master-multi-slave-sync", "dledger", "controller"), "is not built yet"
-)
+MODES_LATER: Final = dict.fromkeys(("dledger", "controller"), "is not built yet")
 MESSAGES_MAX: Final = 20_000_000
 """Dense message numbers are cheap, but a history has to fit into memory to be checked."""
 
@@ -220,7 +219,7 @@ def _bind(binder: Binder, root: Node) -> Scenario:
         return read(keys[name]) if name in keys else fallback
 
     mode = part("mode", lambda node: binder.choice(node, "mode", get_args(Mode), MODES_LATER), "")
-    brokers = Topology(brokers=2 if mode == "multi-master" else 1)
+    brokers = default_topology(mode)
     scenario = Scenario(
         name=part("name", lambda node: binder.read(node, "name", _name, ""), ""),
         mode=mode,  # type: ignore[arg-type]  # checked against get_args(Mode); a wrong one is a problem and never leaves
@@ -338,8 +337,10 @@ def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Sce
 
 def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
     topology, mode = scenario.topology, scenario.mode
-    if topology.slaves:
+    if topology.slaves and not has_slaves(mode):
         binder.problem(node, f"mode {mode} has no slaves", "leave out slaves")
+    if not topology.slaves and has_slaves(mode):
+        binder.problem(node, f"mode {mode} needs at least 1 slave", "or use multi-master")
     if mode == "single-master" and topology.brokers != 1:
         binder.problem(node, f"mode single-master has one broker, not {topology.brokers}", "or use multi-master")
     if mode == "multi-master" and topology.brokers < 2:

@@ -158,9 +158,9 @@ class MeasuringClient:
         f: str,
         then: Callable[[Environment, int], None],
     ) -> None:
-        """``query_max`` or ``query_min``; ``then(env, offset)``, −1 where nothing was told."""
+        """``query_max``, ``query_min`` and their like; ``then(env, offset)``, −1 where nothing was told."""
         op = self.recorder.invoke(process.number, f, queue=queue.queue, node=queue.node)
-        code = RequestCode.GET_MAX_OFFSET if f == "query_max" else RequestCode.GET_MIN_OFFSET
+        code = RequestCode.GET_MAX_OFFSET if f.endswith("_max") else RequestCode.GET_MIN_OFFSET
 
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
