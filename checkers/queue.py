@@ -106,7 +106,8 @@ def check_queue(queue: QueueInput, *, ordered: bool = True) -> QueueResult:
     """Decide *queue* as a FIFO queue, or as a bag with ``ordered=False``."""
     found = _decide(queue, ordered)
     open_ = np.flatnonzero(queue.d_ret == NEVER)
-    if not found or not len(open_) or not len(queue.c_invoke):
+    by_values_alone = found and found[0].kind in ("VFresh", "VRepet")
+    if not found or by_values_alone or not len(open_) or not len(queue.c_invoke):
         return QueueResult(found)
     return _try_choices(queue, ordered, open_, found)
 

@@ -1,0 +1,218 @@
+"""Every checker against the oracle by exhaustion, one random small history a seed.
+
+``OBJECTS`` maps a name to a function of a generator that draws a history, asks both, and returns (answer of the
+checker, answer of the oracle, the history). The checker may answer ``None`` (unknown); it must never be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+from checkers import models
+from checkers.log import check_log
+from checkers.max_register import check_max_register
+from checkers.mutex import check_mutex, check_semaphore
+from checkers.queue import check_queue
+from checkers.register import check_register
+from checkers.search import Operation, search
+from checkers.sequential import check_sequential
+from suites.unit.checkers import brute, draw_log, draw_queue, draw_register
+from suites.unit.checkers.brute import INFINITE, Op, linearizable
+from suites.unit.checkers.draw_log import Shape, ints
+
+Answer = bool | None
+Case = tuple[Answer, bool, Any]
+Draw = Callable[[Random], Case]
+
+
+def log(shape: Shape, gaps: bool = False) -> Draw:
+    def case(rng: Random) -> Case:
+        drawn = draw_log.draw(rng, shape)
+        fresh = rng.random() < 0.7
+        wanted = linearizable(
+            draw_log.oracle_ops(drawn), ((0, ()),) * shape.queues, brute.log_step(gaps=gaps, fresh=fresh)
+        )
+        result = check_log(draw_log.log_input(drawn, shape.queues), fresh=fresh, gaps=gaps)
+        return result.linearizable, wanted, drawn
+
+    return case
+
+
+def sequential(shape: Shape) -> Draw:
+    def case(rng: Random) -> Case:
+        drawn = sorted(draw_log.draw(rng, shape), key=lambda op: op.inv)
+        processes = _renewed(drawn)
+        for number, op in enumerate(drawn):
+            op.inv = number
+        kept = [index for index, op in enumerate(drawn) if op.outcome != "fail"]
+        ops = [draw_log.oracle_ops([drawn[index]])[0] for index in kept]
+        initial = ((0, ()),) * shape.queues
+        wanted = brute.sequentially_consistent(ops, [processes[index] for index in kept], initial, brute.log_step())
+        result = check_sequential(draw_log.log_input(drawn, shape.queues), ints(processes))
+        return result.consistent, wanted, drawn
+
+    return case
+
+
+def _renewed(drawn: list[draw_log.Drawn]) -> list[int]:
+    """A process that got no answer goes on under a new number."""
+    numbers: dict[int, int] = {}
+    fresh, processes = 3, []
+    for op in drawn:
+        processes.append(numbers.get(op.process, op.process))
+        if op.outcome == "info":
+            numbers[op.process], fresh = fresh, fresh + 1
+    return processes
+
+
+def queue(ordered: bool) -> Draw:
+    def case(rng: Random) -> Case:
+        calls = draw_queue.draw(rng, ordered)
+        result = check_queue(draw_queue.queue_input(calls), ordered=ordered)
+        wanted = linearizable(draw_queue.oracle_ops(calls), (), brute.queue_step(ordered))
+        if _saw_what_nobody_sent(calls):
+            # An unknown dequeue that knows its value proves that the value was there; the oracle may leave it out.
+            return result.linearizable, False, calls
+        return result.linearizable, wanted, calls
+
+    return case
+
+
+def _saw_what_nobody_sent(calls: list[draw_queue.Call]) -> bool:
+    sent = [call.value for call in calls if call.kind == "enqueue" and call.outcome != "fail"]
+    return any(call.kind == "dequeue" and call.value not in sent for call in calls)
+
+
+def registers(cas: bool, refused: bool) -> Draw:
+    def case(rng: Random) -> Case:
+        calls = draw_register.draw(rng, cas=cas, refused=refused)
+        result = check_register(draw_register.register_input(calls))
+        return result.linearizable, linearizable(draw_register.oracle_ops(calls), -1, brute.register_step), calls
+
+    return case
+
+
+def max_register(rng: Random) -> Case:
+    calls = draw_register.draw(rng, maximum=True)
+    found = check_max_register(draw_register.max_register_input(calls))
+    return not found, linearizable(draw_register.oracle_ops(calls), 0, brute.max_register_step), calls
+
+
+def mutex(rng: Random) -> Case:
+    holds = draw_register.draw_lock(rng, 1, refused=True)
+    instants = [hold.ret for hold in holds if hold.kind == "hold" and hold.ret == hold.release_inv]
+    if len(set(instants)) < len(instants):
+        return None, True, holds  # the documented limit: two holds that are certain at one instant only
+    found = check_mutex(draw_register.mutex_input(holds))
+    return not found, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(1)), holds
+
+
+def semaphore(rng: Random) -> Case:
+    holds = draw_register.draw_lock(rng, 2, refused=False)
+    found = check_semaphore(draw_register.mutex_input(holds), 2)
+    return not found, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(2)), holds
+
+
+def searched(model: models.Model, draw: Callable[[Random], list[Op]]) -> Draw:
+    """The general search; the oracle steps with the same model, so what is compared is the order, not the object."""
+
+    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Any]:
+        after = model.step(state, what)
+        return () if after is models.IMPOSSIBLE else (after,)
+
+    def case(rng: Random) -> Case:
+        ops = draw(rng)
+        operations = [Operation(op.inv, op.ret if op.must else None, op.what) for op in ops]
+        return search(operations, model).linearizable, linearizable(ops, model.initial, step), ops
+
+    return case
+
+
+def _register_ops(rng: Random) -> list[Op]:
+    """Repeated values and refused swaps."""
+    calls = draw_register.draw(rng, cas=True, refused=True)
+    if rng.random() < 0.5:
+        for call in calls:
+            call.value, call.old = (value % 3 if value >= 0 else value for value in (call.value, call.old))
+    return draw_register.oracle_ops(calls)
+
+
+def _queue_ops(ordered: bool) -> Callable[[Random], list[Op]]:
+    def draw(rng: Random) -> list[Op]:
+        calls = [call for call in draw_queue.draw(rng, ordered) if call.kind != "crashed"]
+        if rng.random() < 0.5:
+            for call in calls:
+                call.value = call.value % 3 if call.value >= 0 else call.value
+        ops = draw_queue.oracle_ops(calls)
+        return [op._replace(what=("empty",)) if op.what[0] == "empty" else op for op in ops]
+
+    return draw
+
+
+def _stream_ops(rng: Random) -> list[Op]:
+    forms: dict[str, Callable[[draw_log.Drawn], tuple[Any, ...]]] = {
+        "append": lambda op: ("append", tuple(op.values), op.offset if op.outcome == "ok" else None),
+        "poll": lambda op: ("poll", op.offset, tuple(op.values)),
+        "empty": lambda op: ("empty", op.offset),
+        "end": lambda op: ("end", op.offset),
+    }
+    drawn = [op for op in draw_log.draw(rng, Shape(batches=True)) if op.outcome != "fail"]
+    return [Op(op.inv, op.ret, op.outcome == "ok", forms[op.kind](op)) for op in drawn]
+
+
+def _key_ops(rng: Random) -> list[Op]:
+    count, width, text = rng.randint(3, 8), rng.choice((1, 2, 4)), ""
+    ops = []
+    for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
+        inv, ret = max(0, instant - rng.randrange(width)), instant + rng.randrange(width)
+        kind, letter = rng.random(), rng.choice("abc")
+        if kind < 0.55:
+            unknown = rng.random() < 0.2
+            if not unknown or rng.random() < 0.5:
+                text = letter if kind < 0.15 else text + letter
+            what = ("put" if kind < 0.15 else "append", letter)
+            ops.append(Op(inv, INFINITE if unknown else ret, not unknown, what))
+        else:
+            ops.append(Op(inv, ret, True, ("get", text if rng.random() < 0.8 else text[:-1])))
+    return ops
+
+
+OBJECTS: dict[str, Draw] = {
+    "log": log(Shape()),
+    "logs": log(Shape(queues=2)),
+    "logs, queue of unknown sends unknown": log(Shape(queues=2, pooled=True)),
+    "log, trimmed": log(Shape(trim=True)),
+    "log, batches": log(Shape(batches=True)),
+    "logs, trimmed, batches": log(Shape(queues=2, trim=True, batches=True)),
+    "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
+    "log, sequential": sequential(Shape()),
+    "logs, sequential": sequential(Shape(queues=2)),
+    "fifo": queue(ordered=True),
+    "bag": queue(ordered=False),
+    "register": registers(cas=False, refused=False),
+    "register, swaps": registers(cas=True, refused=False),
+    "register, refused swaps": registers(cas=True, refused=True),
+    "max-register": max_register,
+    "mutex": mutex,
+    "semaphore": semaphore,
+    "search: register": searched(models.register(-1), _register_ops),
+    "search: fifo": searched(models.fifo(), _queue_ops(ordered=True)),
+    "search: bag": searched(models.bag(), _queue_ops(ordered=False)),
+    "search: stream": searched(models.stream(), _stream_ops),
+    "search: key": searched(models.key(), _key_ops),
+}
+
+
+def compare(name: str, seeds: Iterable[int]) -> tuple[dict[str, int], list[tuple[int, Any]]]:
+    """(counts of legal, illegal and unknown answers, the seeds and histories on which the checker was wrong)."""
+    draw = OBJECTS[name]
+    counts = {"legal": 0, "illegal": 0, "unknown": 0}
+    wrong = []
+    for seed in seeds:
+        answer, wanted, history = draw(Random(f"{name}/{seed}"))
+        counts["unknown" if answer is None else "legal" if answer else "illegal"] += 1
+        if answer is not None and answer is not wanted:
+            wrong.append((seed, history))
+    return counts, wrong

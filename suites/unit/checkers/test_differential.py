@@ -1,0 +1,26 @@
+"""Checkers against exhaustion on random small histories; ``make fuzz`` does the same on a million an object."""
+
+from __future__ import annotations
+
+import pytest
+
+from suites.unit.checkers.differential import OBJECTS, compare
+
+HISTORIES = 3_000
+UNKNOWN_MAX = {
+    "log, batches": 0.1,
+    "logs, trimmed, batches": 0.1,
+    "logs, sequential": 0.05,
+    "register, refused swaps": 0.05,
+    "mutex": 0.1,
+}
+"""Shares of unknown answers that the documented limits explain; everything else decides always."""
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_no_wrong_answer(name: str) -> None:
+    counts, wrong = compare(name, range(HISTORIES))
+    assert not wrong, f"seed {wrong[0][0]}: {wrong[0][1]}"
+    assert counts["unknown"] <= HISTORIES * UNKNOWN_MAX.get(name, 0)
+    assert counts["illegal"] >= HISTORIES * (0.003 if name == "semaphore" else 0.05), counts
+    assert counts["legal"] >= HISTORIES * 0.3, counts
