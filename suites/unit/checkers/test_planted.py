@@ -1,0 +1,115 @@
+"""Large honest histories pass; one wrong event among thousands is found, by name; one stamp less is no violation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from checkers.columns import NEVER
+from checkers.log import LogInput, check_log
+from checkers.queue import check_queue
+from checkers.register import check_register
+from suites.unit.checkers.synthetic import PLANTS, log_history, queue_history, register_history, victim
+
+SHAPES = {
+    "10 processes": {},
+    "100 processes": {"processes": 100},
+    "no unknown": {"unknown": 0.0},
+    "5 % unknown": {"unknown": 0.05},
+    "one queue": {"queues": 1},
+    "1,024 queues": {"queues": 1024},
+    "equal stamps": {"ties": True},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_honest_logs_pass(shape: str) -> None:
+    result = check_log(log_history(20_000, **SHAPES[shape]))  # type: ignore[arg-type]
+    assert result.linearizable is True
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("shape", ["10 processes", "100 processes", "5 % unknown"])
+@pytest.mark.parametrize("plant", PLANTS)
+def test_one_planted_violation_is_found_by_name(plant: str, shape: str, fraction: float) -> None:
+    honest = log_history(6_000, **SHAPES[shape])  # type: ignore[arg-type]
+    put, kinds = PLANTS[plant]
+    row = victim(honest, fraction)
+    result = check_log(put(honest, row, 1))
+    assert result.violations, plant
+    assert result.violations[0].kind in kinds
+    assert len([op for op in result.violations[0].ops if op >= 0]) <= 2
+    assert check_log(put(honest, row, 0)).linearizable is True
+
+
+def all_open_at_once(log: LogInput) -> LogInput:
+    """Every operation lasts for the whole run."""
+
+    def wide(columns: object, end: int = 1 << 40) -> object:
+        return type(columns)(  # type: ignore[call-arg]
+            **{
+                name: np.zeros_like(getattr(columns, name))
+                if name == "invoke"
+                else np.where(getattr(columns, name) == NEVER, NEVER, end)
+                if name == "ret"
+                else getattr(columns, name)
+                for name in columns.__slots__  # type: ignore[attr-defined]
+            }
+        )
+
+    return LogInput(log.queue_count, wide(log.appends), wide(log.polls), wide(log.empties))  # type: ignore[arg-type]
+
+
+def test_all_operations_open_at_once_pass_whatever_their_order() -> None:
+    assert check_log(all_open_at_once(log_history(20_000))).linearizable is True
+
+
+def test_one_client_stalled_for_the_whole_run() -> None:
+    log = log_history(20_000)
+    log.appends.invoke[100] = 0
+    log.appends.ret[100] = 1 << 40
+    assert check_log(log).linearizable is True
+
+
+@pytest.mark.parametrize("processes", [1, 10, 100])
+def test_honest_queues_pass_and_one_exchange_is_found(processes: int) -> None:
+    queue = queue_history(20_000, processes=processes)
+    assert check_queue(queue).linearizable is True
+    # Two values that were enqueued far apart come out in each other's place.
+    first, second = 3_000, 3_000 + 20 * processes
+    queue.d_value[[first, second]] = queue.d_value[[second, first]]
+    result = check_queue(queue)
+    assert result.violations[0].kind in ("VOrd", "VFresh")
+    assert len(result.violations[0].values) <= 2
+    assert check_queue(queue, ordered=False).linearizable is (result.violations[0].kind == "VOrd")
+
+
+def test_a_lost_message_of_a_queue_is_proved() -> None:
+    queue = queue_history(2_000)
+    keep = queue.d_value != 300
+    for name in ("d_value", "d_invoke", "d_ret", "d_op"):
+        object.__setattr__(queue, name, getattr(queue, name)[keep])
+    (violation,) = check_queue(queue).violations
+    assert (violation.kind, violation.values[0]) == ("lost-overtaken", 300)
+    assert check_queue(queue, ordered=False).linearizable is True  # nobody found the bag empty afterwards
+    late = int(queue.d_ret.max()) + 100
+    for name, cell in (("n_invoke", late), ("n_ret", late + 1), ("n_op", -1)):
+        object.__setattr__(queue, name, np.append(getattr(queue, name), cell))
+    assert check_queue(queue, ordered=False).violations[0].kind == "lost-empty"
+
+
+@pytest.mark.parametrize("swaps", [0.0, 0.25, 0.9])
+def test_honest_registers_pass_and_one_old_read_is_found(swaps: float) -> None:
+    register = register_history(20_000, swaps=swaps)
+    assert check_register(register).linearizable is True
+    register.r_value[5_000] = register.r_value[4_000]
+    (violation,) = check_register(register).violations
+    assert violation.kind in ("zones-overlap", "zone-inside-zone", "order-in-block")
+    assert len(violation.ops) <= 4
+
+
+def test_an_offset_beyond_all_reason_needs_no_memory() -> None:
+    log = log_history(1_000)
+    log.appends.offset[int((log.appends.offset >= 0).argmax())] = 1 << 42
+    result = check_log(log)
+    assert [violation.kind for violation in result.violations if violation.kind == "hole-without-writer"]
