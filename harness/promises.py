@@ -248,15 +248,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, from 1 (default: 1)")
     parser.add_argument("--only", default="", metavar="SCENARIO", help="record this one only")
     options = parser.parse_args(arguments)
-    results = read_results()
+    new: list[Result] = []
     if options.record:
-        seeds = range(1, options.seeds + 1)
-        results = merged(results, record(options.record, options.target, seeds, options.only))
-        write_results(results)
+        new += record(options.record, options.target, range(1, options.seeds + 1), options.only)
     if options.folder:
-        results = merged(results, recorded_in(options.folder))
-        write_results(results)
-    text = page(results)
+        new += recorded_in(options.folder)
+    if new:
+        write_results(merged(read_results(), new))  # read now: recording takes long, and somebody else may have written
+    text = page(read_results())
     if options.check:
         return 0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else 1
     PAGE.write_text(text, encoding="utf-8")

@@ -32,6 +32,19 @@ class Deaf(ReferenceTarget):
         raise RuntimeError("no licence found")
 
 
+class OnlyOnce(Deaf):
+    """Its brokers start, but not a second time."""
+
+    def __init__(self):
+        self.starts = 0
+
+    def role(self, spec):
+        if spec.kind != "broker":
+            return super().role(spec)
+        self.starts += 1
+        return super().role(spec) if self.starts > 1 else ReferenceTarget().role(spec)
+
+
 def life_of(scenario, *, target=None, budgets=None) -> Life:
     backend = SimBackend(target or ReferenceTarget(), 1, budgets)
     recorder = Recorder(backend.now, 1)
@@ -77,17 +90,30 @@ def test_a_lever_that_the_backend_lacks_is_no_verdict_but_unavailable():
     assert caught.value.hint == "use another backend"
 
 
-def test_a_broker_that_stays_away_is_named_when_the_deadlines_pass():
-    """Killed for good behind the harness's back: converge and drain end in time, each with a note."""
-    life = life_of(tiny())
+def killed_in_between(life: Life) -> None:
+    """Its broker dies behind the harness's back, in the middle of the load."""
     life.backend.after(SECOND, lambda: life.backend.levers.kill("broker-a-0"))
+
+
+def test_a_broker_that_is_dead_when_everything_is_healed_is_started_once():
+    life = life_of(tiny())
+    killed_in_between(life)
+    life.live()
+    assert [(note["step"], note["node"]) for note in notes(life)] == [("revived", "broker-a-0")]
+
+
+def test_a_broker_that_stays_away_is_named_when_the_deadlines_pass():
+    """It starts once and never again: converge and drain end in time, each with a note."""
+    life = life_of(tiny(), target=OnlyOnce())
+    killed_in_between(life)
     life.scenario = type(life.scenario)(
         **{**vars(life.scenario), "deadlines": Deadlines(converge_ns=5 * SECOND, drain_ns=5 * SECOND)}
     )
     life.live()
-    assert [note["detail"]["what"] for note in notes(life)] == ["converge", "drain"]
-    assert "broker-a-0 waits for an answer to a pull" in notes(life)[0]["detail"]["why"]
-    assert "chaos/broker-a/0 (last: no answer to a query)" in notes(life)[1]["detail"]["why"]
+    said = [note["detail"] for note in notes(life) if note["step"] == "incomplete"]
+    assert [detail["what"] for detail in said] == ["converge", "drain"]
+    assert "broker-a-0 waits for an answer to a pull" in said[0]["why"]
+    assert "/0 (last: no answer to a query)" in said[1]["why"]
 
 
 def test_what_a_role_notes_is_an_event_of_its_node():
