@@ -171,8 +171,9 @@ def test_cl_32_senders_retry_and_go_on_with_the_other_broker(show):
     assert attempts == {1, 2}
 
 
-def test_cl_31_with_its_only_broker_down_nobody_sends_or_reads(show):
-    shown = show("single-master-kill")
+@pytest.mark.parametrize("name", ["single-master-kill", "single-master-sync-kill"])
+def test_cl_31_with_its_only_broker_down_nobody_sends_or_reads(show, name):
+    shown = show(name)
     ops = shown.history.ops
     for f in ("send", "pull"):
         down = [r for r in shown.rows(f) if shown.fault.inject_ns < ops.invoke_ns[r] < shown.fault.heal_ns]
@@ -210,9 +211,7 @@ def test_cl_33_a_power_cut_takes_only_the_tail_of_the_broker_it_hit(show):
     assert all(f"/{dead}/" in name for name in losers)
 
 
-@pytest.mark.parametrize(
-    ("name", "least"), [("single-master-async-power-cut", 9), ("single-master-sync-power-cut", 0)]
-)
+@pytest.mark.parametrize(("name", "least"), [("single-master-async-power-cut", 9), ("single-master-sync-power-cut", 0)])
 def test_cl_36_and_37_what_a_power_cut_takes(chaos_run, backend, name, least):
     """Asynchronous flush loses the tail in nearly every cut, synchronous flush nothing in any. Real cuts: one each."""
     seeds = range(10) if backend == "sim" else range(1)
