@@ -25,6 +25,7 @@ from reference_impl.store.mapped_files import MappedFile, MappedFiles
 
 UNIT_SIZE: Final = 20
 _UNIT: Final = Struct(">qiq")
+_CHUNK: Final = 1600 * UNIT_SIZE
 _FILLER_SIZE: Final = 0x7FFFFFFF
 FILLER: Final = _UNIT.pack(0, _FILLER_SIZE, 0)
 
@@ -126,13 +127,16 @@ class ConsumeQueue:
             row.truncate(env, end)
         self._next = row.end
 
-    def _valid_units(self, env: Environment, file: MappedFile) -> int:
+    def _valid_units(self, env: Environment, file: MappedFile, physical_end: int | None = None) -> int:
+        """How many units *file* begins with whose records lie below *physical_end*."""
         count = 0
-        for physical_offset, size, _ in _UNIT.iter_unpack(_whole_units(env.read(file.name, 0, file.size))):
-            if physical_offset < 0 or size <= 0:
-                break
-            count += 1
-            self._reaches(physical_offset, size)
+        for place in range(0, file.size - UNIT_SIZE + 1, _CHUNK):
+            data = env.read(file.name, place, min(_CHUNK, file.size - place) // UNIT_SIZE * UNIT_SIZE)
+            for physical_offset, size, _ in _UNIT.iter_unpack(data):
+                if physical_offset < 0 or size <= 0 or (physical_end is not None and physical_offset >= physical_end):
+                    return count
+                count += 1
+                self._reaches(physical_offset, size)
         return count
 
     def _reaches(self, physical_offset: int, size: int) -> None:
@@ -151,21 +155,12 @@ class ConsumeQueue:
         row = self.files
         while row.files:
             file = row.files[-1]
-            kept = self._units_below(env, file, physical_end)
+            kept = self._valid_units(env, file, physical_end)
             if kept:
                 row.truncate(env, file.start + kept * UNIT_SIZE)
                 break
             row.drop_last(env)
         row.flushed_to = self._next = row.end
-
-    def _units_below(self, env: Environment, file: MappedFile, physical_end: int) -> int:
-        count = 0
-        for physical_offset, size, _ in _UNIT.iter_unpack(_whole_units(env.read(file.name, 0, file.size))):
-            if physical_offset < 0 or size <= 0 or physical_offset >= physical_end:
-                break
-            count += 1
-            self._reaches(physical_offset, size)
-        return count
 
     def destroy(self, env: Environment) -> None:
         """The log is empty: nothing here can be true."""
@@ -177,11 +172,12 @@ class ConsumeQueue:
         if not self.files.files:
             return
         first = self.files.files[0]
-        data = env.read(first.name, 0, first.wrote)
-        for index, (physical_offset, _, _) in enumerate(_UNIT.iter_unpack(data)):
-            if physical_offset >= log_start:
-                self.min_offset = first.start // UNIT_SIZE + index
-                return
+        for place in range(0, first.wrote, _CHUNK):
+            data = env.read(first.name, place, min(_CHUNK, first.wrote - place))
+            for index, (physical_offset, _, _) in enumerate(_UNIT.iter_unpack(data)):
+                if physical_offset >= log_start:
+                    self.min_offset = (first.start + place) // UNIT_SIZE + index
+                    return
 
     def expire(self, env: Environment, log_start: int) -> int:
         """Delete files whose last unit points below *log_start*, never the last file; returns how many."""
@@ -195,7 +191,3 @@ class ConsumeQueue:
             count += 1
         self.correct_min_offset(env, log_start)
         return count
-
-
-def _whole_units(data: bytes) -> bytes:
-    return data[: len(data) - len(data) % UNIT_SIZE]

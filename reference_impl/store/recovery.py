@@ -42,7 +42,7 @@ from reference_impl.wire.message import MAGIC_V1, MAGIC_V2
 
 _MAGIC: Final = Struct(">i")
 _FILES_SCANNED: Final = 3
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 18
 
 
 class Recovered(NamedTuple):
@@ -152,9 +152,10 @@ class Recovery:
         if not row.files:
             return
         file = row.files[-1]
+        zeros = bytes(_CHUNK)
         for offset in range(file.wrote, file.size, _CHUNK):
             size = min(_CHUNK, file.size - offset)
-            if any(env.read(file.name, offset, size)):
+            if env.read(file.name, offset, size) != (zeros if size == _CHUNK else bytes(size)):
                 env.write(file.name, offset, bytes(size))
                 self._cleaned[file.name] = None
 
