@@ -13,8 +13,9 @@ The owner holds a lock on the file as long as it lives; the kernel drops it with
 is asked of the kernel, and a recycled pid deceives nobody. ``pid`` and ``started`` are for the reader. Entries are
 undone newest first. A file with nothing outstanding is removed. Undo is idempotent: what is gone is no error.
 
-Limits. A torn last line is a promise whose act was never begun: it is dropped. Locks are ``flock``: the folder must be
-on a local file system.
+Limits. A torn last line is a promise whose act was never begun: it is dropped. A file that cannot be read otherwise is
+told and left alone, and keeps nobody from healing the others. Locks are ``flock``: the folder must be on a local file
+system.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -47,13 +48,17 @@ class Promise:
 
 @dataclass(frozen=True)
 class Leftover:
-    """A journal found on the disk. ``is_owned`` while its run is alive: then it is not ours to heal."""
+    """A journal found on the disk. ``is_owned`` while its run is alive: then it is not ours to heal.
+
+    ``damage`` says why a file could not be read as a journal; then nothing else of it is known.
+    """
 
     path: Path
     run: str
     pid: int
     is_owned: bool
     outstanding: tuple[Promise, ...]
+    damage: str = ""
 
 
 class HealJournal:
@@ -70,9 +75,7 @@ class HealJournal:
         folder = folder or state_folder()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{run}.jsonl"
-        file = path.open("xb", buffering=0)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        journal = cls(path, file)
+        journal = cls(path, _locked(path))
         journal._write({"t": "head", "run": run, "pid": os.getpid(), "started": process_started(os.getpid())})
         _sync_folder(folder)
         return journal
@@ -127,7 +130,8 @@ def process_started(pid: int) -> int:
 def open_journals(folder: Path | None = None) -> list[Leftover]:
     """Every journal on the disk, by name; of living and of dead runs."""
     folder = folder or state_folder()
-    return [_read(path) for path in sorted(folder.glob("*.jsonl"))]
+    found = (_read(path) for path in sorted(folder.glob("*.jsonl")))
+    return [leftover for leftover in found if leftover is not None]
 
 
 def heal(leftover: Leftover, undo: Undo) -> list[str]:
@@ -165,11 +169,32 @@ def _lock(file: BinaryIO) -> bool:
     return True
 
 
-def _read(path: Path) -> Leftover:
-    with path.open("rb", buffering=0) as file:
-        is_owned = not _lock(file)
-    found = _read_lines(path)
-    return Leftover(path, found.run, found.pid, is_owned, found.outstanding)
+def _locked(path: Path) -> BinaryIO:
+    """A new file that is locked before anybody can see it: one without a lock is a dead run's, and is removed."""
+    unseen = path.with_suffix(".new")
+    file = unseen.open("wb", buffering=0)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.link(unseen, path)
+    except OSError:
+        file.close()
+        raise
+    finally:
+        unseen.unlink()
+    return file
+
+
+def _read(path: Path) -> Leftover | None:
+    """``None`` if its run has ended well since the folder was listed."""
+    is_owned = False
+    try:
+        with path.open("rb", buffering=0) as file:
+            is_owned = not _lock(file)
+        return replace(_read_lines(path), is_owned=is_owned)
+    except FileNotFoundError:
+        return None
+    except FaultTrouble as error:
+        return Leftover(path, path.stem, -1, is_owned, (), damage=error.what)
 
 
 def _read_lines(path: Path) -> Leftover:
@@ -181,17 +206,17 @@ def _read_lines(path: Path) -> Leftover:
             continue
         try:
             entry = json.loads(line)
-        except ValueError:
+            if entry["t"] == "head":
+                run, pid = entry["run"], entry["pid"]
+            elif entry["t"] == "promise":
+                steps = tuple(HealStep(action, arguments) for action, arguments in entry["steps"])
+                outstanding[entry["entry"]] = Promise(entry["entry"], entry["what"], steps)
+            else:
+                outstanding.pop(entry["entry"], None)
+        except (ValueError, KeyError, TypeError):
             if number == len(lines):
                 break
             raise FaultTrouble(f"{path}:{number}: not a line of a heal journal", "look at it, then remove it") from None
-        if entry["t"] == "head":
-            run, pid = entry["run"], entry["pid"]
-        elif entry["t"] == "promise":
-            steps = tuple(HealStep(action, arguments) for action, arguments in entry["steps"])
-            outstanding[entry["entry"]] = Promise(entry["entry"], entry["what"], steps)
-        else:
-            outstanding.pop(entry["entry"], None)
     return Leftover(path, run, pid, False, tuple(reversed(outstanding.values())))
 
 

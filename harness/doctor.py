@@ -154,8 +154,11 @@ def _leftovers() -> list[Finding]:
 
     journals = open_journals()
     alive = [journal.run for journal in journals if journal.is_owned]
-    dead = [journal.run for journal in journals if not journal.is_owned]
+    dead = [journal.run for journal in journals if not journal.is_owned and not journal.damage]
     findings = [Finding("running now", "ok", ", ".join(alive))] if alive else []
+    findings += [
+        Finding("leftovers", "trouble", bad.damage, "look at it, then remove it") for bad in journals if bad.damage
+    ]
     if dead:
         findings.append(Finding("leftovers", "trouble", f"journals of dead runs: {', '.join(dead)}", "mqchaos heal"))
     if not journals:

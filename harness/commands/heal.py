@@ -4,7 +4,7 @@ Question: the harness was killed in mid-fault; is this machine clean again?
 
 Model. Every heal journal on the disk is looked at. One whose run is alive is left alone. The others are undone, newest
 promise first; what is done is said, and the journal goes. What could not be undone stays in its journal, is named, and
-makes the exit code 3.
+makes the exit code 3; so does a file that cannot be read.
 
 Limits. Only what was promised in a journal is touched; nothing is searched for and nothing is guessed.
 """
@@ -33,7 +33,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from faults.journal import open_journals, state_folder
 
     leftovers = open_journals()
-    said = [_dry(leftover) if arguments.dry_run or leftover.is_owned else _heal(leftover) for leftover in leftovers]
+    said = [_entry_of(leftover, is_dry=arguments.dry_run) for leftover in leftovers]
     if arguments.json:
         terminal.document(said)
     if not leftovers:
@@ -44,6 +44,12 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if failed:
         raise UndoError("; ".join(failed), hint="see to it, then type again: mqchaos heal")
     return EXIT_PASS
+
+
+def _entry_of(leftover: Leftover, *, is_dry: bool) -> dict[str, Any]:
+    if leftover.damage:
+        return _entry(leftover, failed=leftover.damage)
+    return _dry(leftover) if is_dry or leftover.is_owned else _heal(leftover)
 
 
 def _dry(leftover: Leftover) -> dict[str, Any]:
@@ -72,4 +78,4 @@ def _lines(entry: dict[str, Any]) -> list[str]:
         return [f"{entry['run']}: alive (pid {entry['pid']}), left alone"]
     lines = [f"{entry['run']}: would undo {what}" for what in entry["outstanding"]]
     lines += [f"{entry['run']}: undid {what}" for what in entry["undone"]]
-    return lines or [f"{entry['run']}: nothing was outstanding"]
+    return lines if lines or entry["failed"] else [f"{entry['run']}: nothing was outstanding"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -101,11 +102,36 @@ def test_every_prefix_of_a_journal_can_be_read(owner, heal_folder: Path) -> None
     assert counts[-1] == 2
 
 
-def test_rubbish_in_the_middle_is_told_with_its_line(heal_folder: Path) -> None:
-    heal_folder.mkdir()
-    (heal_folder / "run-9.jsonl").write_bytes(b'{"t": "head", "run": "run-9", "pid": 1, "started": 1}\nrubbish\n{}\n')
+@pytest.mark.parametrize("line", [b"rubbish", b"{}", b"7", b'{"t": "promise", "entry": 1}', b'{"t": "head"}'])
+def test_rubbish_in_the_middle_is_told_with_its_line_and_hides_no_other_journal(heal_folder: Path, line: bytes) -> None:
+    HealJournal.open("run-8", heal_folder)
+    path = heal_folder / "run-9.jsonl"
+    path.write_bytes(b'{"t": "head", "run": "run-9", "pid": 1, "started": 1}\n' + line + b"\n{}\n")
+    whole, damaged = open_journals(heal_folder)
+    assert (whole.run, whole.damage) == ("run-8", "")
+    assert (damaged.outstanding, damaged.damage) == ((), f"{path}:2: not a line of a heal journal")
     with pytest.raises(FaultTrouble, match=r"run-9.jsonl:2: not a line"):
-        open_journals(heal_folder)
+        heal(damaged, pytest.fail)
+
+
+def test_a_journal_that_ends_while_the_folder_is_read_is_none(heal_folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: [folder / "ended.jsonl"])
+    assert open_journals(heal_folder) == []
+
+
+def test_nobody_sees_a_journal_without_its_lock(heal_folder: Path, monkeypatch) -> None:
+    seen: list[list[str]] = []
+    lock = fcntl.flock
+
+    def flock(file, operation: int) -> None:
+        seen.append([path.name for path in heal_folder.glob("*.jsonl")])
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    journal = HealJournal.open("run-2", heal_folder)
+    assert seen == [[]]
+    assert open_journals(heal_folder)[0].is_owned
+    journal.close()
 
 
 def test_a_run_that_kept_its_promises_leaves_nothing(heal_folder: Path) -> None:

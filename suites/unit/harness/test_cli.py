@@ -230,6 +230,19 @@ def test_heal_says_what_it_could_not_undo_and_keeps_it(heal_state: Path, capsys)
     assert json.loads(out)[0]["outstanding"] == ["scratch folder"]
 
 
+def test_a_damaged_journal_does_not_keep_the_others_from_being_healed(heal_state: Path, tmp_path: Path, capsys) -> None:
+    scratch = tmp_path / "mqc-scratch"
+    scratch.mkdir()
+    leave_behind(heal_state, [HealStep("remove_folder", {"folder": str(scratch)})])
+    (heal_state / "a.jsonl").write_text("rubbish\n{}\n")
+    code, out, err = typed(capsys, "heal")
+    assert (code, out) == (EXIT_ERROR, "run-1: undid scratch folder\n")
+    assert err.startswith(f"error: {heal_state / 'a.jsonl'}:1: not a line of a heal journal\n")
+    code, out, _ = typed(capsys, "doctor")
+    assert code == EXIT_ERROR
+    assert "a.jsonl:1: not a line" in out
+
+
 def test_heal_leaves_a_living_run_alone(heal_state: Path, capsys) -> None:
     journal = HealJournal.open("run-2", heal_state)
     journal.promise("pause", [HealStep("continue_process", {"pid": 1, "start_ticks": 1})])
