@@ -1,4 +1,4 @@
-"""The message store: commit log, consume queues, index, checkpoint, flush, recovery. Start reading at ``message_store``.
+"""The message store: commit log, consume queues, index, checkpoint, flush, recovery. Begin with ``message_store``.
 
 What goes on inside, from the outside in:
 
@@ -20,7 +20,7 @@ test_golden_store.py). Behaviour is 4.9.7's, too, but for these differences, eac
     filler without a unit behind it                   blocks the queue up to 2 GiB      ignored (consume_queue)
     topic with a NUL or slash in a recovered record   30 s stall, then read-only        the log ends there (scan)
     record of a queue lost, and it was at offset 0    another record's bytes            passed over (reader)
-    index entries of an unfinished file               in the page cache at once         in memory up to 4096 (index_file)
+    index entries of an unfinished file               in the page cache at once         in memory, ≤ 4096 (index_file)
     flush time-outs                                   up to 10 ms late                  exact (flush)
     hours of deleteWhen, names of index files         local time                        UTC (retention, index)
     page cache busy                                   after 1 s in the put lock         cannot happen
