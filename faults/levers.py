@@ -81,6 +81,15 @@ class Levers(Protocol):
     def power_cut_lost(self, node: str) -> int:
         """Witness of the last power cut: bytes (simulator) or files changed (ext4) that the platter lacked; ≥ 0."""
 
+    def disk_files(self, node: str) -> int:
+        """How many files the node's disk holds."""
+
+    def wipe(self, node: str) -> None:
+        """The node, which is dead, gets an empty disk."""
+
+    def copy_disk(self, source: str, target: str) -> None:
+        """Both are dead: the disk of *target* becomes a copy of that of *source*, forced."""
+
     def cut(self, cut: Cut) -> None:
         """Install a network cut."""
 

@@ -29,7 +29,7 @@ def ended_by_itself(event: str, fields: Mapping[str, Any]) -> str:
 
 
 class LeverEvents:
-    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut."""
+    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut, wiped, copied."""
 
     def __init__(self, levers: Levers) -> None:
         self._levers = levers
@@ -77,6 +77,17 @@ class LeverEvents:
 
     def power_cut_lost(self, node: str) -> int:
         return self._levers.power_cut_lost(node)
+
+    def disk_files(self, node: str) -> int:
+        return self._levers.disk_files(node)
+
+    def wipe(self, node: str) -> None:
+        self._levers.wipe(node)
+        self._events.append((node, "wiped"))
+
+    def copy_disk(self, source: str, target: str) -> None:
+        self._levers.copy_disk(source, target)
+        self._events.append((target, "copied"))
 
     def cut(self, cut: Cut) -> None:
         self._levers.cut(cut)

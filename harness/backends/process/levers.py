@@ -2,7 +2,8 @@
 
 Question: what does each verb do to a process, and how is it seen that it did? Signals go through pidfds, states are
 read from ``/proc``, cuts are nftables in the nodes' namespaces, a power cut is SIGSTOP, shutdown of the ext4, SIGKILL,
-unmount, mount. All of it blocks; the run calls it through ``Backend.perform`` while its clients go on.
+unmount, mount; a disk is lost by emptying its folder. All of it blocks; the run calls it through ``Backend.perform``
+while its clients go on.
 
 Limits. Client roles live in the harness's own process: their network can be cut, they cannot be killed or paused.
 """
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from faults.errors import InjectionFailed
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
 from faults.mechanisms import pidfd, undo
+from harness.backends.process.contents import copy_forced, empty, files_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, STILL_TIMEOUT_S, Disks
 from harness.backends.process.network import PROBE_PORT, Network, reaches
 from harness.backends.process.node import Node
@@ -83,6 +85,17 @@ class ProcessLevers:
     def power_cut_lost(self, node: str) -> int:
         return self._server(node).last_cut_lost
 
+    def disk_files(self, node: str) -> int:
+        return files_of(self._server(node).data)
+
+    def wipe(self, node: str) -> None:
+        empty(self._dead(node).data)
+
+    def copy_disk(self, source: str, target: str) -> None:
+        ours, theirs = self._dead(target).data, self._dead(source).data
+        empty(ours)
+        copy_forced(theirs, ours)
+
     def cut(self, cut: Cut) -> None:
         for node in (*cut.left, *cut.right):
             self._known(node)
@@ -112,6 +125,12 @@ class ProcessLevers:
         if node in self._clients:
             raise LeverRefused(f"{node} lives in the harness's own process", "only its network can be cut")
         return self._nodes[self._known(node)]
+
+    def _dead(self, node: str) -> Node:
+        server = self._server(node)
+        if server.state() != "dead":
+            raise InjectionFailed(f"{node} runs: its disk cannot be taken away")
+        return server
 
     def _living(self, node: str) -> pidfd.ProcessId:
         process = self._server(node).process

@@ -333,6 +333,16 @@ class SimDisk:
         self._era += 1
         self._count_space()
 
+    def become(self, other: SimDisk) -> None:
+        """An exact copy of what *other* shows, all of it on the platter."""
+        self.wipe()
+        for name, theirs in other.names.items():
+            inode = self._create(name)
+            inode.content, inode.platter = theirs.content.copy(), theirs.content.copy()
+        if self.journal:
+            self.commit(self.journal[-1].sequence)
+        self._count_space()
+
     def slow(self, factor: int) -> None:
         """Syncs take *factor* times as long."""
         healthy = latency_table(self.model.sync_min_ns, self.model.sync_spread_ns)

@@ -215,11 +215,22 @@ class SimLevers:
             disk.flip_bit(*flipped[-1])
         return flipped
 
+    def disk_files(self, node: str) -> int:
+        return len(self._server(node, "look at the disk of").disk.names)
+
     def wipe(self, node: str) -> None:
         """The node's disk is empty; refused while its process runs."""
+        self._dead(node, "wipe").disk.wipe()
+
+    def copy_disk(self, source: str, target: str) -> None:
+        """Durable at the target; refused while either process runs."""
+        self._dead(target, "replace the disk of").disk.become(self._dead(source, "copy the disk of").disk)
+
+    def _dead(self, node: str, verb: str) -> Node:
+        home = self._server(node, verb)
         if self.state(node) != "dead":
-            raise FaultError(f"{node} cannot be wiped while it runs", hint="kill it first")
-        self._server(node, "wipe").disk.wipe()
+            raise FaultError(f"cannot {verb} {node} while it runs", hint="end it first")
+        return home
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ class World:
         self.cuts: dict[str, Cut] = {}
         self.lost: dict[str, int] = {}
         self.unwritten = 4096
+        self.files: dict[str, int] = {}
         self.broken: dict[str, BaseException | None] = {}
         self.steps: list[HealStep] = []
         self.calls: list[tuple[str, str]] = []
@@ -75,6 +76,17 @@ class World:
 
     def power_cut_lost(self, node: str) -> int:
         return self.lost.get(node, 0)
+
+    def disk_files(self, node: str) -> int:
+        return self.files.get(node, 3)
+
+    def wipe(self, node: str) -> None:
+        if self._works("wipe", node):
+            self.files[node] = 0
+
+    def copy_disk(self, source: str, target: str) -> None:
+        if self._works("copy_disk", f"{source} {target}"):
+            self.files[target] = self.disk_files(source)
 
     def cut(self, cut: Cut) -> None:
         if self._works("cut", cut.name):

@@ -99,7 +99,9 @@ def test_an_alias_may_be_told_its_nodes() -> None:
 
 
 def test_every_verb_says_what_it_does_and_how_it_is_proved() -> None:
-    assert list(VERBS) == ["kill", "stop", "pause", "restart", "cut_power", "partition", "isolate"]
+    assert list(VERBS) == [
+        "kill", "stop", "pause", "restart", "cut_power", "wipe", "adopt_slave", "partition", "isolate",
+    ]  # fmt: skip
     for verb in VERBS.values():
         assert all((verb.summary, verb.bites, verb.undone_by))
         assert all(option.choices == () or option.default in option.choices for option in verb.options.values())

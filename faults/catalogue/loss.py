@@ -1,0 +1,96 @@
+"""Faults that take a machine for good: wipe, adopt_slave.
+
+``wipe`` ends the process and its disk is gone; when it is healed the node starts with an empty one. ``adopt_slave`` is
+the same for a master, but healing is what an operator's guide says: stop a slave, copy its data to the new machine,
+start both. Whether a slave's copy was worth anything is then seen by what can be read.
+
+The witness is the disk: it held files before, and holds none after. A node that had none has lost nothing: *no*.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states, steps_for
+from faults.errors import InjectionFailed
+from faults.levers import Levers
+from faults.selectors import Node
+from faults.units import duration_ns
+from faults.verb import NO, YES, Facts, Probed, Strike, Verb, option
+
+
+def _wipe(levers: Levers, strike: Strike) -> Facts:
+    before, files = states(levers, strike), {node: levers.disk_files(node) for node in strike.left}
+    for node in strike.left:
+        levers.kill(node)
+        levers.wipe(node)
+    return {"before": before, "files": files}
+
+
+def _wiped(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    answers = []
+    for node in strike.left:
+        now, left, had = levers.state(node), levers.disk_files(node), facts["files"][node]
+        detail = {"before": facts["before"][node], "now": now, "files_before": had, "files_now": left}
+        answers.append(Probed(node, YES if now == "dead" and had > left == 0 else NO, detail))
+    return answers
+
+
+def _lose_master(levers: Levers, strike: Strike) -> Facts:
+    """Refused before anything is done where there is nothing to adopt."""
+    slaves = {node: _slave_of(strike, node) for node in strike.left}
+    return {**_wipe(levers, strike), "slaves": slaves}
+
+
+def _slave_of(strike: Strike, master: str) -> str:
+    broker = Node.named(master).broker
+    slaves = strike.topology.names(lambda node: node.broker == broker and not node.is_master)
+    if not slaves or master in slaves:
+        raise InjectionFailed(f"{master} has no slave whose data could be adopted")
+    return slaves[0]
+
+
+def _adopt(levers: Levers, strike: Strike, facts: Facts) -> None:
+    """The slave is stopped in order, so that both begin with whole records; a master that runs is left alone."""
+    timeout_ns = duration_ns(option(strike, STOP_OPTIONS, "timeout"))
+    for master, slave in facts.get("slaves", {}).items():
+        if levers.state(master) != "dead":
+            continue
+        levers.stop(slave, timeout_ns)
+        levers.copy_disk(slave, master)
+        levers.start(master)
+        levers.start(slave)
+    if "slaves" not in facts:  # the injection did not get that far
+        start_again(levers, strike, facts)
+
+
+WIPE: Final = Verb(
+    name="wipe",
+    family="loss",
+    summary="ends the process, and its disk is gone",
+    bites="the process is gone and its disk, which held files, holds none",
+    undone_by="start, with an empty disk",
+    shape="nodes",
+    condition="dead",
+    inject=_wipe,
+    probe=_wiped,
+    heal=start_again,
+    heal_probe=runs_again,
+    heal_steps=lambda levers, strike: steps_for("wipe", levers, strike),
+)
+
+ADOPT_SLAVE: Final = Verb(
+    name="adopt_slave",
+    family="loss",
+    summary="ends a master, whose disk is gone; an operator makes a new one from a slave's data",
+    bites="the process is gone and its disk, which held files, holds none",
+    undone_by="stop the slave, copy its data, start both",
+    shape="nodes",
+    condition="dead",
+    inject=_lose_master,
+    probe=_wiped,
+    heal=_adopt,
+    heal_probe=runs_again,
+    heal_steps=lambda levers, strike: steps_for("adopt_slave", levers, strike),
+    options=STOP_OPTIONS,
+)

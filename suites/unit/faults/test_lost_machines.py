@@ -1,0 +1,59 @@
+"""A machine that is gone for good: what the levers are asked, in which order, and what the probes make of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.errors import InjectionFailed
+
+SECOND = 10**9
+
+
+def steps(world) -> list[tuple[str, int]]:
+    return [(event[1], event[3]) for event in world.events]
+
+
+def acts(world) -> list[tuple[str, str]]:
+    return [call for call in world.calls if call[0] != "reaches"]
+
+
+def test_a_wiped_node_comes_back_with_an_empty_disk(world, fault) -> None:
+    world.drive(world.injector(fault("wipe", "master(broker-a)", at="6s", hold="3s")))
+    assert acts(world) == [("kill", "broker-a-0"), ("wipe", "broker-a-0"), ("start", "broker-a-0")]
+    assert steps(world) == [("resolve", 1), ("inject", -1), ("probe", 1), ("heal", -1), ("heal_probe", 1)]
+    assert world.is_whole()
+
+
+def test_a_disk_that_held_nothing_was_not_lost(world, fault) -> None:
+    world.files["broker-a-0"] = 0
+    world.drive(world.injector(fault("wipe", "master(broker-a)", at="6s", hold="3s")))
+    assert ("probe", 0) in steps(world)
+
+
+def test_a_disk_that_keeps_its_files_was_not_lost(world, fault) -> None:
+    world.broken["wipe"] = None
+    world.drive(world.injector(fault("wipe", "master(broker-a)", at="6s", hold="3s")))
+    assert ("probe", 0) in steps(world)
+
+
+def test_an_adopted_slave_is_stopped_copied_and_started_beside_the_new_master(world, fault) -> None:
+    world.files["broker-a-1"] = 7
+    world.drive(world.injector(fault("adopt_slave", "master(broker-a)", at="6s", hold="3s")))
+    assert acts(world) == [
+        ("kill", "broker-a-0"),
+        ("wipe", "broker-a-0"),
+        ("stop", "broker-a-1"),
+        ("copy_disk", "broker-a-1 broker-a-0"),
+        ("start", "broker-a-0"),
+        ("start", "broker-a-1"),
+    ]
+    assert world.files["broker-a-0"] == 7
+    assert world.is_whole()
+
+
+@pytest.mark.parametrize("on", ["nameserver(1)", "slave(broker-a)"])
+def test_only_a_master_with_a_slave_can_be_replaced_and_nothing_is_done_otherwise(world, fault, on: str) -> None:
+    injector = world.injector(fault("adopt_slave", on, at="6s", hold="3s"))
+    with pytest.raises(InjectionFailed, match="has no slave whose data could be adopted"):
+        world.drive(injector)
+    assert acts(world) == []
