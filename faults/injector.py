@@ -166,6 +166,8 @@ class Injector:
                 self._heal(index)
             except UndoFailed as error:
                 left.append(error.what)
+            except LeverRefused as refused:
+                left.append(f"{self._active[index]}: {refused.reason}")
         if left:
             raise UndoFailed("; ".join(left), f"what is left is written down; type: {HEAL_COMMAND}")
 
@@ -264,7 +266,12 @@ class Injector:
         fault, mine = active.fault, active.strike.only(self._released(index))
         self._undo(active, mine)
         self._tell(fault, active.strike, "heal", UNTOLD, {})
-        answers = self._heal_probe(index, mine)
+        try:
+            answers = self._heal_probe(index, mine)
+        except Exception as error:
+            self._emit(fault.id, "heal_probe", "", UNTOLD, {"error": _sentence(error)})
+            what = f"cannot tell whether {active} is gone: {_sentence(error)}"
+            raise UndoFailed(what, f"type: {HEAL_COMMAND}") from error
         self._tell_probes(fault, "heal_probe", answers)
         if fault.verb.condition in _LASTS_IF_NOT_GONE and any(answer.answer == NO for answer in answers):
             raise UndoFailed(f"{active} is still in force after it was undone", f"type: {HEAL_COMMAND}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from faults.errors import InjectionFailed, UndoFailed
 from faults.journal import HealJournal, open_journals
-from faults.levers import HealStep, LeverRefused
+from faults.levers import Cut, HealStep, LeverRefused
 from faults.plan import Fault, bind_fault
 
 SECOND = 10**9
@@ -136,6 +137,46 @@ def test_a_cut_between_those_who_could_not_talk_before_proves_nothing(world, fau
     assert world.told(1, 3)[-1] == ("probe", -1)
 
 
+def test_a_cut_that_lets_one_pair_through_did_not_bite(world, fault) -> None:
+    def cut_half(cut: Cut) -> None:
+        world.cuts[cut.name] = replace(cut, right=cut.right[:1])
+
+    world.cut = cut_half
+    world.drive(world.injector(fault("partition", "clients | masters")))
+    assert world.told(1, 3)[-1] == ("probe", 0)
+    assert set(world.detail("f1", "probe")["now"].values()) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("lever", "how", "seen"),
+    [
+        ("kill", "kill", ("running", "running", "running")),
+        ("stop", "stop", ("running", "running", "running")),
+        ("start", "kill", ("running", "dead", "dead")),
+    ],
+)
+def test_a_restart_that_did_not_end_or_did_not_begin_again_did_not_bite(world, fault, lever, how, seen) -> None:
+    world.broken[lever] = None
+    world.drive(world.injector(fault("restart", "master(broker-a)", how=how)))
+    probe = world.detail("f1", "probe")
+    assert (probe["before"], probe["between"], probe["now"]) == seen
+    assert [effective for step, effective in world.told(1, 3) if step == "probe"] == [0]
+
+
+def test_a_restart_of_a_dead_node_did_not_bite(world, fault) -> None:
+    world.states["broker-a-0"] = "dead"
+    world.drive(world.injector(fault("restart", "master(broker-a)")))
+    assert [effective for step, effective in world.told(1, 3) if step == "probe"] == [0]
+
+
+def test_a_pause_that_stays_after_its_undo_is_an_error(world, fault) -> None:
+    injector = world.injector(fault("pause", "master(broker-a)", hold="1s"))
+    world.broken["resume"] = None
+    with pytest.raises(UndoFailed, match="still in force"):
+        world.drive(injector)
+    assert world.told(1, 3)[-1] == ("heal_probe", 0)
+
+
 def test_a_stop_that_hangs_is_on_record_and_is_no_crash(world, fault) -> None:
     world.broken["stop"] = TimeoutError("not in time")
     world.drive(world.injector(fault("stop", "master(broker-a)", timeout="2s")))
@@ -219,6 +260,30 @@ def test_a_failed_undo_says_what_is_left_and_what_to_type_and_tries_the_others(w
     del world.broken["uncut"]
     injector.heal_all()
     assert world.is_whole()
+
+
+def test_a_heal_that_cannot_be_probed_does_not_keep_the_others_from_being_healed(world, fault) -> None:
+    injector = world.injector(fault("pause", "slaves"), fault("isolate", "master(broker-a)", number=2))
+    world.drive(injector)
+
+    def unanswered(*pair: str) -> bool:
+        raise OSError("no route to host")
+
+    world.reaches = unanswered
+    with pytest.raises(UndoFailed, match=r"cannot tell whether isolate broker-a-0 .* is gone: no route to host"):
+        injector.heal_all()
+    assert world.is_whole()
+    assert ("f2", "heal_probe", "", -1) in world.told(0, 1, 2, 3)
+    assert [active.partition(" ")[0] for active in injector.active] == ["isolate"]
+
+
+def test_a_heal_that_is_refused_does_not_keep_the_others_from_being_healed(world, fault, refused) -> None:
+    injector = world.injector(fault("pause", "slaves"), fault("isolate", "master(broker-a)", number=2))
+    world.drive(injector)
+    world.broken["uncut"] = refused
+    with pytest.raises(UndoFailed, match=r"isolate broker-a-0 .*: no power can be cut here"):
+        injector.heal_all()
+    assert set(world.states.values()) == {"running"}
 
 
 def test_a_cut_that_stays_after_its_undo_is_an_error(world, fault) -> None:
