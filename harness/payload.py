@@ -17,11 +17,12 @@ two messages cannot pass. Limits: CRC-32 finds accidents, not forgery.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from struct import Struct
 from typing import Final
 from zlib import crc32
+
+import msgspec
 
 MAGIC: Final = b"MQCH"
 HEAD_SIZE: Final = 32
@@ -29,8 +30,7 @@ _HEAD: Final = Struct(">4sIQQI")
 _CHECK: Final = Struct(">I")
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(msgspec.Struct, frozen=True, gc=False):
     """What the head of a body of ours says."""
 
     run: int
@@ -39,8 +39,7 @@ class Body:
     sequence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(msgspec.Struct, frozen=True, gc=False):
     """A body that is not a whole message of this run: why, and a digest (first 16 hex digits of its SHA-256)."""
 
     reason: str

@@ -165,7 +165,7 @@ class LogWorkload:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
         load = stage.load
         self._producers = [
             Producer(stage, f"client-{number + 1}", number, self.counts) for number in range(load.producers)

@@ -205,7 +205,7 @@ class ProducerWorkload:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
         self._applications: list[Application] = []
         self._clients: list[tuple[str, Client]] = []
         load = stage.load

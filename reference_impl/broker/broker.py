@@ -237,7 +237,9 @@ class Broker:
         if tick is not None:
             tick(env)
         else:
-            any(part.on_timer(env, key) for part in self._timed)
+            for part in self._timed:
+                if part.on_timer(env, key):
+                    break
         self._pulls.run_woken(env)
 
     def on_synced(self, env: Environment, file: str, token: Hashable) -> None:

@@ -30,6 +30,9 @@ class PutStatus(Enum):
     PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
     UNKNOWN_ERROR = "UNKNOWN_ERROR"
 
+    __hash__ = object.__hash__
+    """Enum's own hash is a call of Python for every answer."""
+
     @property
     def is_stored(self) -> bool:
         """Bytes are in the log; they may or may not survive."""
@@ -56,6 +59,8 @@ class GetStatus(Enum):
     OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
     NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+
+    __hash__ = object.__hash__
 
 
 class PutRequest(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -327,6 +327,17 @@ class FrameDecoder:
         if position < size:
             self._keep(data[position:])
 
+    def sole(self, data: bytes) -> Command | None:
+        """The usual case without a generator: *data* is one whole frame and nothing is buffered. ``None`` for any other
+        data, which is left to ``feed``."""
+        size = len(data)
+        if self._rest or size < 8:
+            return None
+        total, word = _PREFIX.unpack_from(data)
+        if total + 4 != size or size > self._bytes_max:
+            return None
+        return _decode_rest(data, 4, total, word)
+
     def buffered(self) -> int:
         """Bytes of an unfinished frame."""
         return len(self._rest)

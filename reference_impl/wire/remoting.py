@@ -226,12 +226,17 @@ class Remoting:
         if connection is None:
             return
         connection.last_ns = env.now()
+        try:
+            sole = connection.decoder.sole(data)
+        except RemoteWireError as error:
+            self._complain(env, connection, error)
+            return
+        if sole is not None:
+            self._take(env, connection, sole)
+            return
         frames = connection.decoder.feed(data)
         while (command := self._next_frame(env, connection, frames)) is not None:
-            if command.flag & ANSWER:
-                self._take_answer(env, connection, command)
-            else:
-                self._serve(env, link, command)
+            self._take(env, connection, command)
             if link not in self._connections:
                 return
 
@@ -298,9 +303,18 @@ class Remoting:
         try:
             return next(frames, None)
         except RemoteWireError as error:
-            env.note("bad_frame", peer=connection.address, error=str(error))
-            self.close(env, connection.link)
+            self._complain(env, connection, error)
             return None
+
+    def _complain(self, env: Environment, connection: _Connection, error: RemoteWireError) -> None:
+        env.note("bad_frame", peer=connection.address, error=str(error))
+        self.close(env, connection.link)
+
+    def _take(self, env: Environment, connection: _Connection, command: Command) -> None:
+        if command.flag & ANSWER:
+            self._take_answer(env, connection, command)
+        else:
+            self._serve(env, connection.link, command)
 
     def _take_answer(self, env: Environment, connection: _Connection, answer: Command) -> None:
         call = connection.calls.pop(answer.opaque, None)

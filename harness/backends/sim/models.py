@@ -12,6 +12,7 @@ Limits. A model never changes during a run; faults change the world (``levers.py
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from reference_impl.environment import MS, SECOND
 
@@ -22,6 +23,7 @@ EPOCH_MS = 1_704_067_200_000
 """Wall time at the start of every simulated run: 2024-01-01T00:00:00Z. A constant, so that stores are reproducible."""
 
 
+@lru_cache(maxsize=64)
 def latency_table(minimum_ns: int, spread_ns: int) -> list[int]:
     """1024 latencies in ns, ascending; an evenly drawn index gives the long-tailed distribution described above."""
     return [minimum_ns + spread_ns * q // (LATENCY_STEPS + LATENCY_TAIL - q) for q in range(LATENCY_STEPS)]
