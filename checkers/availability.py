@@ -30,6 +30,7 @@ from checkers.history import History, seconds
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 KINDS = {"send": ("send",), "read": ("pull",)}
+_PERCENTILES = {"send_p50_us": 50, "send_p99_us": 99}
 OTHERS_FLOOR_NS = 1_000_000_000
 OTHERS_FLOOR_OPS = 10
 
@@ -218,4 +219,16 @@ def _measures(
         "longest_ms": max((w.end_ns - w.begin_ns for w in windows), default=0) // 1_000_000,
         "rto_max_ms": max(hit, default=0) // 1_000_000,
         "resolution_ms": max(gaps, default=0) // 1_000_000,
+        **_latencies(history),
     }
+
+
+def _latencies(history: History) -> dict[str, int]:
+    """Median and 99th percentile of sends that succeeded, in microseconds; nothing if none did."""
+    ops = history.ops
+    rows = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak"))
+    took_ns = np.sort(ops.complete_ns[rows] - ops.invoke_ns[rows])
+    if not len(took_ns):
+        return {}
+    last = len(took_ns) - 1
+    return {name: int(took_ns[last * percent // 100]) // 1000 for name, percent in _PERCENTILES.items()}

@@ -29,7 +29,9 @@ from typing import Any, Final, Literal
 import yaml
 
 from checkers.contract import Contract, Promise, contract_of, known_modes
+from checkers.verdict import worst
 from harness import runfolder
+from harness.judge import judge
 from harness.scenario import Scenario, shipped
 from harness.scenario_file import load
 
@@ -141,6 +143,7 @@ HEADLINES: Final = {
     ("accounting", "lost"): "lost",
     ("accounting", "duplicated"): "duplicated",
     ("availability", "rto_max_ms"): "rto_max_ms",
+    ("availability", "send_p50_us"): "send_p50_us",
     ("routes", "left_after_ms"): "left_after_ms",
 }
 
@@ -160,16 +163,18 @@ def headline(checks: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
 
 
 def recorded_in(folder: Path) -> list[Result]:
-    """What the judged runs of claim scenarios came to that lie below *folder*, at any depth."""
+    """What the finished runs of claim scenarios that lie below *folder*, at any depth, come to, judged anew."""
     known = {scenario.name for scenario in claim_scenarios()}
     came_out: dict[tuple[str, str, str], list[tuple[str, Mapping[str, int]]]] = {}
     commits: dict[tuple[str, str, str], str] = {}
     for path in sorted(folder.rglob("verdict.json")):
-        run, document = runfolder.read_run(path.parent), json.loads(path.read_text(encoding="utf-8"))
+        run = runfolder.read_run(path.parent)
         key = run["scenario"], run["backend"], run["target"]
         if key[0] in known and not run["defects"]:
-            figures = headline((verdict["check"], verdict["measures"]) for verdict in document["verdicts"])
-            came_out.setdefault(key, []).append((document["outcome"], figures))
+            verdicts = judge(runfolder.load_history(path.parent), run)
+            came_out.setdefault(key, []).append(
+                (worst(verdicts).name, headline((v.check, v.measures) for v in verdicts))
+            )
             commits[key] = run["commit"]
     return [_result(*key, runs, commits[key]) for key, runs in came_out.items()]
 
@@ -186,9 +191,9 @@ def page(results: Sequence[Result]) -> str:
         "This page is made by `python -m harness.promises`; do not edit it.",
         "## Claims, and what shows them",
         "A verdict is PASS, UNKNOWN or FAIL; *lost* counts acknowledged messages, and where the mode allows a loss a "
-        "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *left_after_ms*: "
-        "until a NameServer no longer listed a broker. Of several runs the least and the greatest figure. What real "
-        "brokers were seen to do: [findings](findings.md).",
+        "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *send_p50_us*: the "
+        "median of successful sends; *left_after_ms*: until a NameServer no longer listed a broker. Of several runs "
+        "the least and the greatest figure. What real brokers were seen to do: [findings](findings.md).",
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from faults.errors import suggestion
-from faults.journal import HealJournal
+from faults.journal import HEAL_COMMAND, HealJournal
 from harness.backends.backend import Backend, Target
 from harness.errors import UsageError
 
 BACKENDS: Final = ("sim", "process")
 TARGETS: Final = ("reference", "rocketmq:VERSION")
+SAME_NAME_MAX: Final = 100
 
 
 @dataclass(frozen=True)
@@ -65,5 +66,16 @@ def open_world(name: str, target: Target, seed: int, run: str, folder: Path | No
         raise UsageError(f"runs on the backend {name!r} need a folder", hint="keep them: their nodes write files")
     from harness.backends.process import ProcessBackend
 
-    journal = HealJournal.open(run)
+    journal = open_heal_journal(run)
     return World(ProcessBackend(run, folder, target, journal), journal)
+
+
+def open_heal_journal(run: str, folder: Path | None = None) -> HealJournal:
+    """A heal journal of *run*. Runs of the same second and seed whose folders lie apart have one name, and may live at
+    the same time: the second one's journal is ``<run>.2``, and so on."""
+    for number in range(1, SAME_NAME_MAX + 1):
+        try:
+            return HealJournal.open(run if number == 1 else f"{run}.{number}", folder)
+        except FileExistsError:
+            continue
+    raise UsageError(f"{SAME_NAME_MAX} runs named {run} have heal journals", hint=HEAL_COMMAND)

@@ -9,8 +9,11 @@ application); every attempt below it is an op ``send`` (process of its own), wit
 So the log of each queue is checked as ever, a message that was stored by two attempts shows as two, and success as the
 application sees it is a question about ``produce``. A change of a client's routes is a note ``routes`` of its node.
 
-The last of several producers joins at half of the load: what a *new* client can do is seen in each such run. Consumers
-are those of kind ``log``. Limits. At most :data:`IN_FLIGHT_MAX` sends a node are under way; what comes due
+Producers enter one after the other over the first quarter of the load, as clients of a real system do: each asks for
+routes every 30 s since it entered, so they learn of a change at different times. The last of several enters at half of
+the load: what a *new* client can do is seen in each such run (note ``joins``). Consumers are those of kind ``log``.
+
+Limits. At most :data:`IN_FLIGHT_MAX` sends a node are under way; what comes due
 beyond them is *withheld* and counted.
 """
 
@@ -125,7 +128,9 @@ class Application(Part):
     def __init__(self, stage: Stage, producer: Producer, record: AttemptRecorder, number: int, counts: Counter[str]):
         self._stage, self._producer, self._record, self._counts = stage, producer, record, counts
         load = stage.load
-        self.joins_after_ns = load.duration_ns // 2 if 0 < number == load.producers - 1 else 0
+        self.is_newcomer = 0 < number == load.producers - 1
+        in_turn_ns = load.duration_ns * number // (4 * load.producers)
+        self.joins_after_ns = load.duration_ns // 2 if self.is_newcomer else in_turn_ns
         self._quota = load.rate_per_s * (load.duration_ns - self.joins_after_ns) // SECOND // load.producers
         self._every_ns = load.producers * SECOND // load.rate_per_s
         self._first_ns = self._every_ns * number // load.producers
@@ -229,7 +234,8 @@ class ProducerWorkload:
 
     def _join(self, name: str, client: Client, application: Application) -> None:
         if not application.stopped:
-            self.stage.recorder.event("note", node=name, step="joins")
+            if application.is_newcomer:
+                self.stage.recorder.event("note", node=name, step="joins")
             self.stage.backend.step(name, client.on_start)
 
     def stop(self) -> None:

@@ -101,3 +101,13 @@ def test_nothing_ever_served_is_unknown() -> None:
     build = Build()
     build.send(0, 1, 0, status="TIMEOUT")
     assert judge(build).outcome is Outcome.UNKNOWN
+
+
+def test_latencies_are_of_sends_that_succeeded() -> None:
+    build = Build()
+    for index, took in enumerate((1, 2, 3, 400)):
+        build.send(index * 500, index * 500 + took, index, index)
+    build.send(3000, 6000, 4, status="TIMEOUT")
+    measures = judge(build).measures
+    assert (measures["send_p50_us"], measures["send_p99_us"]) == (2_000, 3_000)
+    assert "send_p50_us" not in judge(Build()).measures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import yaml
 
@@ -18,6 +18,8 @@ from harness.promises import (
     recorded_in,
     write_results,
 )
+from harness.run import run_scenario
+from suites.unit.harness.tiny import KILL, tiny
 
 
 def result(scenario="s", backend="sim", target="reference", outcomes=None, note="", figures=None):
@@ -69,20 +71,15 @@ def test_the_headline_has_the_longest_of_several_times():
     assert headline([("routes", {"left_after_ms": {}})]) == {"left_after_ms": 0}
 
 
-def keep(folder, outcome, lost, *, scenario="single-master-kill", defects=()):
-    folder.mkdir(parents=True)
-    run = {"scenario": scenario, "backend": "process", "target": "rocketmq:4.9.7", "commit": "c", "defects": defects}
-    (folder / "run.json").write_text(json.dumps(run))
-    verdict = {"check": "accounting", "measures": {"lost": lost}}
-    (folder / "verdict.json").write_text(json.dumps({"outcome": outcome, "verdicts": [verdict]}))
-
-
-def test_kept_runs_are_recorded_but_for_planted_bugs_and_scenarios_of_no_claim(tmp_path):
-    keep(tmp_path / "a" / "r-1", "PASS", 0)
-    keep(tmp_path / "b" / "r-2", "FAIL", 5)
-    keep(tmp_path / "r-3", "FAIL", 9, defects=["ack-before-fsync"])
-    keep(tmp_path / "r-4", "PASS", 0, scenario="of-my-own")
-    (tmp_path / "latest").symlink_to("a/r-1")
-    assert recorded_in(tmp_path) == [
-        Result("single-master-kill", "process", "rocketmq:4.9.7", {"PASS": 1, "FAIL": 1}, {"lost": [0, 5]}, "c")
-    ]
+def test_kept_runs_are_judged_anew_but_for_planted_bugs_and_scenarios_of_no_claim(tmp_path):
+    mine, other = replace(tiny(KILL), name="single-master-kill"), replace(tiny(KILL), name="of-my-own")
+    runs = [run_scenario(mine, seed=seed, out=tmp_path / f"of-{seed}") for seed in (1, 2)]
+    run_scenario(mine, seed=3, out=tmp_path, defects=("skip-last-record",))
+    run_scenario(other, seed=4, out=tmp_path)
+    (runs[0].folder / "verdict.json").write_text('{"outcome": "FAIL", "verdicts": []}')
+    (recorded,) = recorded_in(tmp_path)
+    assert (recorded.scenario, recorded.backend, recorded.target) == ("single-master-kill", "sim", "reference")
+    assert recorded.outcomes == {"PASS": 2}
+    assert recorded.figures["lost"] == [0, 0]
+    returns = [next(v for v in run.verdicts if v.check == "availability").measures["rto_max_ms"] for run in runs]
+    assert recorded.figures["rto_max_ms"] == [min(returns), max(returns)]
