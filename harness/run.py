@@ -219,7 +219,7 @@ def _run_document(attempt: _Attempt, cluster: Cluster) -> dict[str, Any]:
         "faults": [_fault_document(fault) for fault in scenario.faults],
         "nodes": {spec.name: dict(spec.properties) for spec in cluster.nodes},
         "defects": list(attempt.defects),
-        "expect": {"lost": scenario.expect.lost} if scenario.expect.lost else {},
+        "expect": scenario.expect.narrowed(),
     }
 
 

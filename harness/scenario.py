@@ -27,6 +27,7 @@ SECOND: Final = UNITS["s"]
 Mode = Literal["single-master", "multi-master", "multi-master-multi-slave-async", "multi-master-multi-slave-sync"]
 Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
+Replicas = Literal["agree", ""]
 
 WORKLOAD_KINDS: Final = ("log", "producer", "routes")
 
@@ -77,9 +78,16 @@ class Deadlines:
 
 @dataclass(frozen=True)
 class Expect:
-    """Narrows the contract of the mode, never widens it. ``lost``: ``none`` = nothing may be lost, empty = contract."""
+    """Narrows the contract of the mode, never widens it; empty = contract. ``lost``: ``none`` = nothing may be lost;
+    ``replicas``: ``agree`` = slaves hold what their masters hold, whatever happened."""
 
     lost: Lost = ""
+    replicas: Replicas = ""
+
+    def narrowed(self) -> dict[str, str]:
+        """What it says, for checkers and files; nothing where it leaves everything to the contract."""
+        said = {"lost": self.lost, "replicas": self.replicas}
+        return {key: value for key, value in said.items() if value}
 
 
 @dataclass(frozen=True)

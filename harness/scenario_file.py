@@ -13,7 +13,7 @@ Question: what does a person write at three in the morning, and what does he rea
     properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}}
     deadlines: {ready: 60s, converge: 60s, drain: 60s}
     seed: 7                         # without one every run draws its own
-    expect: {lost: none}
+    expect: {lost: none, replicas: agree}
 
 Model. ``yaml.compose`` gives nodes with positions; our own binder reads the *text* of each scalar by the type that is
 wanted there. So ``on: partition`` is no boolean, ``12:30`` no number, and every complaint has file:line:column. All
@@ -159,7 +159,7 @@ _DEADLINES: Final = {
     "converge": _Key("converge_ns", _span_ns, duration_text),
     "drain": _Key("drain_ns", _span_ns, duration_text),
 }
-_EXPECT: Final = {"lost": _Key("lost", one_of("none"))}
+_EXPECT: Final = {"lost": _Key("lost", one_of("none")), "replicas": _Key("replicas", one_of("agree"))}
 _FAULT: Final = ("at", "do", "on", "for", "with")
 _TOP: Final = (
     "name",
@@ -378,7 +378,7 @@ def dump(scenario: Scenario) -> str:
         lines += ["properties:", *kinds]
     lines += [f"deadlines: {_flow(_written(scenario.deadlines, _DEADLINES))}"]
     lines += [f"seed: {scenario.seed:#x}"] if scenario.seed is not None else []
-    lines += [f"expect: {{lost: {scenario.expect.lost}}}"] if scenario.expect.lost else []
+    lines += [f"expect: {_flow(scenario.expect.narrowed())}"] if scenario.expect.narrowed() else []
     return "\n".join(lines) + "\n"
 
 
@@ -422,5 +422,5 @@ def to_json(scenario: Scenario) -> dict[str, Any]:
         "faults": [{"id": fault.id, **_written_fault(fault)} for fault in scenario.faults],
         "properties": {kind: dict(properties) for kind, properties in scenario.properties.items()},
         "deadlines": _written(scenario.deadlines, _DEADLINES),
-        "expect": {"lost": scenario.expect.lost} if scenario.expect.lost else {},
+        "expect": scenario.expect.narrowed(),
     }

@@ -37,6 +37,26 @@ DEFECTS: Final = {
         "after a restart a queue goes on one offset too low",
         "one queue offset that holds two messages",
     ),
+    "ack-before-replication": Defect(
+        "broker",
+        "a SYNC_MASTER acknowledges a message before any slave has it",
+        "acknowledged messages lost when a slave's data takes the place of a lost disk",
+    ),
+    "slave-acks-in-memory": Defect(
+        "broker",
+        "a slave reports what it has received, and writes it into its log up to half a second later",
+        "acknowledged messages lost when a slave's data takes the place of a lost disk",
+    ),
+    "ha-start-from-acked": Defect(
+        "broker",
+        "a master sends a slave that comes back what follows the greatest report ever, not what follows its own",
+        "a slave that never follows again after it has lost something",
+    ),
+    "ha-skips-file-tail": Defect(
+        "broker",
+        "a master leaves out the last bytes of each full log file",
+        "a slave that stops following at the end of a log file",
+    ),
     "namesrv-never-expires": Defect(
         "namesrv",
         "a broker leaves the routes only by unregistering, never for silence or a closed connection",

@@ -76,7 +76,7 @@ class GroupTransfer:
     def _is_slave_fit(self, end: int) -> bool:
         """RocketMQ: HAService#isSlaveOK."""
         behind = end - self._master.push2_slave_max_offset
-        return self._master.connection_count > 0 and behind < self._config.ha_slave_fallbehind_max
+        return bool(self._master.connections) and behind < self._config.ha_slave_fallbehind_max
 
     def _is_copied(self, end: int) -> bool:
         if self._config.slaves_to_wait_for == 1 and not self._config.is_5x:

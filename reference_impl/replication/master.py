@@ -37,6 +37,9 @@ from reference_impl.store.message_store import MessageStore
 POLL_NS: Final = 100 * MS
 WINDOW_BYTES: Final = 4 * 1024 * 1024
 
+_SKIPPED_TAIL: Final = 4096
+"""Of the defect ``ha-skips-file-tail``."""
+
 OnReport = Callable[[Environment], None]
 
 
@@ -76,9 +79,9 @@ class HaMaster:
     ) -> None:
         self._config, self._store, self._on_report = config, store, on_report
         self._defects = frozenset(defects)
+        self._file_size = store.config.mapped_file_size_commit_log
         self.connections: dict[Link, HaConnection] = {}
-        self.connection_count = 0
-        """What SYNC_MASTER looks at (RocketMQ: HAService.connectionCount)."""
+        """Whoever is connected counts as a slave (RocketMQ: HAService.connectionCount)."""
         self.push2_slave_max_offset = 0
 
     # --- connections ------------------------------------------------------------------------------------------------
@@ -87,7 +90,6 @@ class HaMaster:
         """A connection came in at the HA port."""
         connection = HaConnection(link, env.peer(link), env.now())
         self.connections[link] = connection
-        self.connection_count += 1
         env.set_timer(("ha", "heartbeat", link), self._config.heartbeat_ns + MS)
         env.set_timer(("ha", "silence", link), self._config.housekeeping_ns + MS)
         env.note("ha_slave_connected", slave=connection.peer)
@@ -95,8 +97,6 @@ class HaMaster:
     def forget(self, env: Environment, link: Link) -> None:
         """The connection has ended."""
         connection = self.connections.pop(link)
-        if "ha-connection-leak" not in self._defects:
-            self.connection_count -= 1
         for name in ("heartbeat", "silence", "poll"):
             env.cancel_timer(("ha", name, link))
         env.note("ha_slave_gone", slave=connection.peer, acked=connection.acked)
@@ -138,7 +138,9 @@ class HaMaster:
         if report == -1 or connection.next_offset != -1:
             return
         end = self._store.log_end
-        start = end - end % self._store.config.mapped_file_size_commit_log if report == 0 else report
+        start = end - end % self._file_size if report == 0 else report
+        if "ha-start-from-acked" in self._defects:
+            start = max(start, self.push2_slave_max_offset)
         connection.next_offset = connection.taken = start
         env.note("ha_slave_begins", slave=connection.peer, report=report, start=start, log_end=end)
 
@@ -167,6 +169,8 @@ class HaMaster:
             self._send(env, connection, now, b"")
         store, batch = self._store, self._config.ha_transfer_batch_size
         while connection.next_offset - connection.taken < WINDOW_BYTES:
+            if "ha-skips-file-tail" in self._defects:
+                self._skip_tail(connection)
             data = store.read_raw(env, connection.next_offset, batch)
             if not data:
                 break
@@ -174,6 +178,11 @@ class HaMaster:
         if connection.idle_ns < 0:
             env.cancel_timer(("ha", "poll", connection.link))
         connection.idle_ns = now
+
+    def _skip_tail(self, connection: HaConnection) -> None:
+        left = -connection.next_offset % self._file_size
+        if 0 < left < _SKIPPED_TAIL and self._store.log_end >= connection.next_offset + left:
+            connection.next_offset += left
 
     def _send(self, env: Environment, connection: HaConnection, now: int, data: bytes) -> None:
         env.send(connection.link, encode_frame(connection.next_offset, data))

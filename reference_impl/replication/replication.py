@@ -8,8 +8,9 @@ The role forwards ``on_connected``, ``on_closed``, ``on_bytes`` and ``on_timer``
 replication's. ``master_learned`` takes what a registration answered.
 
     ack-before-replication   SYNC_MASTER answers SEND_OK before any slave has the message
-    ha-connection-leak       a slave that is gone still counts as connected
-    slave-takes-any-offset   a slave appends every frame, whatever offset it is for
+    slave-acks-in-memory     a slave reports frames that it writes into its log only half a second later
+    ha-start-from-acked      a slave that comes back is sent what follows the greatest report ever
+    ha-skips-file-tail       the last bytes of each full log file are not sent
 
 Limits. No epoch, no checksum, no truncation: a slave that is ahead of its master, or beside it, stays so (RocketMQ's
 classic protocol; the controller and DLedger are other modes).

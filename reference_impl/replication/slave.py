@@ -33,7 +33,10 @@ CONNECT_TIMEOUT_NS: Final = 5 * SECOND
 LOOP_NS: Final = SECOND + MS
 """RocketMQ selects for a second; with its own work a turn takes a little more."""
 
-_RETRY, _CONNECT, _LOOP = (("ha-client", name) for name in ("retry", "connect", "loop"))
+WRITE_NS: Final = 500 * MS
+"""Of the defect ``slave-acks-in-memory``."""
+
+_RETRY, _CONNECT, _LOOP, _WRITE = (("ha-client", name) for name in ("retry", "connect", "loop", "write"))
 
 
 class HaClient:
@@ -50,7 +53,8 @@ class HaClient:
         self._reported = 0
         self._last_write_ns = 0
         self._last_read_ns = 0
-        self._last_look_ns = 0
+        self._unwritten: list[tuple[int, bytes]] = []
+        """Only with the defect ``slave-acks-in-memory``."""
         if config.ha_master_address and not config.is_5x:
             self.address = config.ha_master_address
 
@@ -63,7 +67,7 @@ class HaClient:
 
     def stop(self, env: Environment) -> None:
         """End it."""
-        for key in (_RETRY, _CONNECT, _LOOP):
+        for key in (_RETRY, _CONNECT, _LOOP, _WRITE):
             env.cancel_timer(key)
         if self.link is not None:
             env.close(self.link)
@@ -91,7 +95,7 @@ class HaClient:
         self.is_connected = True
         self._frames = FrameReader()
         self._reported = self._store.log_end
-        self._last_read_ns = self._last_look_ns = now
+        self._last_read_ns = now
         if not self._config.is_5x:
             self._last_write_ns = now
         env.note("ha_master_connected", master=self.address, log_end=self._reported)
@@ -140,19 +144,34 @@ class HaClient:
 
     def _fault(self, offset: int, size: int) -> str:
         """Why the frame cannot be taken; empty if it can."""
-        end = self._store.log_end
-        if end and offset != end and "slave-takes-any-offset" not in self._defects:
+        end = self._received_to
+        if end and offset != end:
             return f"frame at {offset}, log ends at {end}"
         if not 0 <= size <= SLAVE_BUFFER_BYTES - HEADER.size:
             return f"frame of {size} bytes"
         return ""
 
     def _take(self, env: Environment, offset: int, body: bytes) -> None:
-        if "slave-takes-any-offset" in self._defects:
-            offset = self._store.log_end or offset
-        self._store.append_raw(env, offset, body)
-        if self._store.log_end > self._reported:
-            self._report(env, self._store.log_end)
+        if "slave-acks-in-memory" in self._defects:
+            self._unwritten.append((offset, body))
+            env.set_timer(_WRITE, WRITE_NS)
+        else:
+            self._store.append_raw(env, offset, body)
+        if self._received_to > self._reported:
+            self._report(env, self._received_to)
+
+    @property
+    def _received_to(self) -> int:
+        """The end of our log, by which frames are checked and which is reported."""
+        if self._unwritten:
+            offset, body = self._unwritten[-1]
+            return offset + len(body)
+        return self._store.log_end
+
+    def _write(self, env: Environment) -> None:
+        for offset, body in self._unwritten:
+            self._store.append_raw(env, offset, body)
+        self._unwritten.clear()
 
     # --- reports ----------------------------------------------------------------------------------------------------
 
@@ -165,7 +184,6 @@ class HaClient:
     def _look(self, env: Environment) -> None:
         """One turn of the loop: say again where we are, if nothing was said for too long."""
         now = env.now()
-        self._last_look_ns = now
         if now - self._last_write_ns > self._config.heartbeat_ns:
             self._report(env, self._reported)
         if self._config.is_5x and now - self._last_read_ns > self._config.housekeeping_ns:
@@ -179,6 +197,8 @@ class HaClient:
             self._look(env)
         elif key == _RETRY:
             self._connect(env)
+        elif key == _WRITE:
+            self._write(env)
         elif key == _CONNECT:
             self._close(env, "connect takes too long", pause=True)
         else:

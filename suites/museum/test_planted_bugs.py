@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import pytest
 
 from checkers.verdict import Outcome, Verdict
+from faults.plan import bind_fault
 from harness.run import run_scenario
-from harness.scenario import SECOND, Scenario
+from harness.scenario import SECOND, Scenario, Topology, Workload
 from reference_impl.defects import DEFECTS
 from suites.unit.harness.tiny import CUT, KILL, tiny
 
@@ -33,7 +34,32 @@ BUSY_CUT = tiny(CUT, flush="sync", rate_per_s=400)
 LONG_KILL = {"at": "2s", "do": "kill", "on": "master(broker-a)", "hold": "10s"}
 ROUTES = tiny(LONG_KILL, brokers=2, kind="routes", rate_per_s=10, duration_ns=14 * SECOND)
 
+
+def pair(*faults: tuple[str, str], file_bytes: int = 65536) -> Scenario:
+    """A SYNC_MASTER with its slave, faults that strike together, log files that are small enough to roll."""
+    return Scenario(
+        name="pair",
+        mode="multi-master-multi-slave-sync",
+        topology=Topology(brokers=1, slaves=1, flush="sync"),
+        workload=Workload(producers=2, consumers=1, queues=2, rate_per_s=100, duration_ns=8 * SECOND),
+        faults=tuple(bind_fault(number, at="3s", do=do, on=on, hold="2s") for number, (do, on) in enumerate(faults, 1)),
+        properties={"broker": {"mappedFileSizeCommitLog": str(file_bytes)}},
+    )
+
+
+ADOPTED = ("adopt_slave", "master(broker-a)")
+ADOPTION_LOST = ("acknowledged", "adopt_slave", "broker-a", "SEND_OK")
+STUCK = ("broker-a-1", "the slave has not got these")
+
 EXHIBITS = {
+    "ack-before-replication": Exhibit(pair(ADOPTED), "accounting", ("lost",), ADOPTION_LOST, range(4)),
+    "slave-acks-in-memory": Exhibit(
+        pair(ADOPTED, ("kill", "slave(broker-a)")), "accounting", ("lost",), ADOPTION_LOST, range(4)
+    ),
+    "ha-start-from-acked": Exhibit(
+        pair(("wipe", "slave(broker-a)"), file_bytes=1 << 20), "replicas", ("replica-missing",), STUCK, range(2)
+    ),
+    "ha-skips-file-tail": Exhibit(pair(("kill", "slave(broker-a)")), "replicas", ("replica-missing",), STUCK, range(2)),
     "ack-before-fsync": Exhibit(BUSY_CUT, "accounting", ("lost",), ("acknowledged", "cut_power", "broker-a"), range(6)),
     "skip-last-record": Exhibit(tiny(KILL), "accounting", ("lost",), ("acknowledged", "kill", "SEND_OK"), range(4)),
     "reuse-offset": Exhibit(
