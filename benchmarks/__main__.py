@@ -27,7 +27,9 @@ BENCHMARKS = {
     "command_line": "how long a person waits for --help",
     "recorder": "events recorded, and folded into columns again",
     "simulator": "simulated seconds a second: a cluster under load",
+    "checkers": "operations decided a second, memory, and Porcupine beside it",
     "runs": "simulated runs a minute: drawn, run, checked",
+    "brokers": "sends a second on real processes, beside Apache RocketMQ",
 }
 
 

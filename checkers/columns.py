@@ -138,7 +138,8 @@ def _arrow_ints(table: str, name: str, chunked: pa.ChunkedArray) -> Ints:
 
 
 def _arrow_text(chunked: pa.ChunkedArray) -> Text:
-    encoded = chunked.dictionary_encode().unify_dictionaries()
+    encoded = chunked if pa.types.is_dictionary(chunked.type) else chunked.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
     if encoded.num_chunks == 0:
         return Text(np.zeros(0, dtype=np.int32), ())
     codes = np.concatenate([np.asarray(chunk.indices, dtype=np.int32) for chunk in encoded.chunks])

@@ -22,7 +22,7 @@ from checkers.verdict import Anomaly, Outcome, Verdict
 
 def check_foreign_register(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """read, write and cas by key."""
-    parts = [_register_part(part, place, refusals) for part in by_key(calls).values()]
+    parts = [register_part(part, place, refusals) for part in by_key(calls).values()]
     undecided = []
     for part in parts:
         result = check_register(_columns(part)) if _is_distinct(part) else None
@@ -39,7 +39,7 @@ def check_foreign_register(calls: Sequence[Call], place: str, refusals: bool) ->
 
 def check_foreign_kv(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """get, put and append of texts by key."""
-    parts = [_kv_part(part, place) for part in by_key(calls).values()]
+    parts = [kv_part(part, place) for part in by_key(calls).values()]
     return _searched("kv", calls, parts, key(), len(parts))
 
 
@@ -101,7 +101,7 @@ def _operation(call: Call, arg: Arg) -> Operation:
     return Operation(call.call, call.ret, arg, call.line)
 
 
-def _register_part(part: list[Call], place: str, refusals: bool) -> list[Operation]:
+def register_part(part: list[Call], place: str, refusals: bool) -> list[Operation]:
     operations = []
     for call in part:
         if call.f == "read":
@@ -126,7 +126,7 @@ def _swap(call: Call, place: str, refusals: bool) -> list[Operation]:
     return [_operation(call, ("cas", *value))]
 
 
-def _kv_part(part: list[Call], place: str) -> list[Operation]:
+def kv_part(part: list[Call], place: str) -> list[Operation]:
     operations = []
     for call in part:
         if call.f not in ("get", "put", "append"):

@@ -71,6 +71,9 @@ class Ops:
 
     def rows(self, ops: Ints) -> Ints:
         """Rows of the given op numbers; every one of them must exist."""
+        if len(self.op) and int(self.op[-1]) - int(self.op[0]) == len(self.op) - 1:
+            dense: Ints = ops - self.op[0]
+            return dense
         return np.searchsorted(self.op, ops).astype(np.int64)
 
     def return_event(self) -> Ints:
@@ -225,7 +228,8 @@ def seconds(ns: int) -> str:
 
 def _read_parquet(path: Path, name: str) -> pa.Table:
     try:
-        return pq.read_table(path)
+        texts = [field.name for field in schema.TABLES[name] if pa.types.is_string(field.type)]
+        return pq.read_table(path, columns=schema.TABLES[name].names, read_dictionary=texts)
     except (OSError, pa.ArrowException) as error:
         raise HistoryFormatError(name, -1, f"unreadable: {error}", place=str(path)) from error
 
@@ -264,10 +268,9 @@ def _is_sorted(arrays: list[Ints]) -> bool:
     first = arrays[0]
     if len(first) < 2:
         return True
-    step = np.diff(first)
-    if len(arrays) == 1:
-        return bool((step >= 0).all())
-    return bool(((step > 0) | ((step == 0) & (np.diff(arrays[1]) >= 0))).all())
+    if (first[1:] < first[:-1]).any():
+        return False
+    return len(arrays) == 1 or not ((first[1:] == first[:-1]) & (arrays[1][1:] < arrays[1][:-1])).any()
 
 
 def _validate(history: History) -> None:
@@ -285,6 +288,11 @@ def _validate(history: History) -> None:
 def _refuse(table: str, bad: Bools, reason: str) -> None:
     if bad.any():
         raise HistoryFormatError(table, int(bad.argmax()), reason)
+
+
+def _refuse_rows(table: str, bad: Ints, reason: str) -> None:
+    if len(bad):
+        raise HistoryFormatError(table, int(bad[0]), reason)
 
 
 def _validate_ops(history: History) -> None:
@@ -324,9 +332,11 @@ def _validate_reads(history: History) -> None:
     _refuse("reads", ~_known(reads.op, ops.op), "op is not in table ops")
     if not len(reads):
         return
-    first = np.append(True, np.diff(reads.op) != 0)
-    _refuse("reads", first & (reads.position != 0), "positions of an operation do not begin with 0")
-    _refuse("reads", np.append(False, ~first[1:] & (np.diff(reads.position) != 1)), "positions are not consecutive")
+    first = np.append(True, reads.op[1:] != reads.op[:-1])
+    begins = np.flatnonzero(first)
+    _refuse_rows("reads", begins[reads.position[begins] != 0], "positions of an operation do not begin with 0")
+    step = reads.position[1:] - reads.position[:-1]
+    _refuse_rows("reads", np.flatnonzero((step != 1) & ~first[1:]) + 1, "positions are not consecutive")
     _refuse("reads", reads.offset < 0, "offset is negative")
 
 
@@ -334,6 +344,9 @@ def _known(keys: Ints, table: Ints) -> Bools:
     """Which of *keys* occur in the sorted *table*."""
     if not len(table):
         return np.zeros(len(keys), dtype=np.bool_)
+    if int(table[-1]) - int(table[0]) == len(table) - 1:
+        dense: Bools = (keys >= table[0]) & (keys <= table[-1])
+        return dense
     place = np.minimum(np.searchsorted(table, keys), len(table) - 1)
     found: Bools = table[place] == keys
     return found
