@@ -57,7 +57,7 @@ EXAMPLES: Final = """\
 examples:
   mqchaos run single-master-sync-power-cut                     on the simulator, in a second
   mqchaos run single-master-kill --backend process --seed 7    real processes
-  mqchaos matrix --seeds 20                                    every mode against every fault
+  mqchaos matrix --seeds 20                                    modes against faults, 20 runs a cell
 """
 EXIT_CODES: Final = """\
 exit codes:
@@ -75,6 +75,10 @@ class Parser(argparse.ArgumentParser):
     """Errors are ours; the arguments of a command are declared when it is typed."""
 
     command: str = ""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.commands: dict[str, Parser] = {}
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"{self.prog} --help")
@@ -95,9 +99,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words and words[0] in COMMANDS and COMMANDS[words[0]].group == "reference":
             reference: int = Command.module("reference").hand_over(words)
             return reference
-        arguments = build_parser().parse_args(words)
+        parser = build_parser()
+        arguments, unknown = parser.parse_known_args(words)
+        if unknown:
+            raise _unknown(parser, arguments.command, unknown)
         if not arguments.command:
-            build_parser().print_help()
+            parser.print_help()
             return UsageError.exit_code
         terminal = Terminal(arguments.color, is_json=getattr(arguments, "json", False))
         code: int = Command.module(arguments.command).execute(arguments, terminal)
@@ -128,6 +135,17 @@ def _is_value(words: Sequence[str], word: str) -> bool:
     return index > 0 and words[index - 1] == "--color"
 
 
+def _unknown(parser: Parser, command: str | None, words: Sequence[str]) -> UsageError:
+    """Of several words that fit nowhere, an option that looks like a known one is most likely the slip."""
+    from difflib import get_close_matches
+
+    one = parser.commands[command] if command else parser
+    flags = [flag for flag in one.format_help().replace(",", " ").split() if flag.startswith("--")]
+    slips = (get_close_matches(word.partition("=")[0], flags, n=1) for word in words if word.startswith("--"))
+    close = next((f"did you mean {slip[0]!r}? " for slip in slips if slip), "")
+    return UsageError(f"unrecognized arguments: {' '.join(words)}", hint=f"{close}{one.prog} --help")
+
+
 def build_parser() -> Parser:
     """The parser with all commands by name, none loaded."""
     parser = Parser(
@@ -149,6 +167,7 @@ def build_parser() -> Parser:
         )
         _common(one, default=argparse.SUPPRESS)
         one.command = name
+        parser.commands[name] = one
     return parser
 
 
@@ -180,6 +199,9 @@ def _report(terminal: Terminal, error: Exception, *, is_debug: bool) -> int:
     elif type(error).__module__.startswith("faults."):
         # Faults do not know the harness: their errors say what and hint, or reason and hint.
         terminal.error(getattr(error, "what", str(error)), hint=getattr(error, "hint", ""))
+    elif isinstance(error, OSError) and error.filename:
+        # A folder that cannot be made, a file that cannot be written: the machine's answer, not a bug.
+        terminal.error(error.strerror or type(error).__name__, place=str(error.filename), hint="--debug shows where")
     else:
         terminal.error(f"a bug in mqchaos: {type(error).__name__}: {error}", hint="--debug shows where")
     for note in getattr(error, "__notes__", ()):

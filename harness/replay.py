@@ -65,15 +65,15 @@ def replay(
 ) -> Replay:
     """Run the run of *folder* again and compare.
 
-    The new run is kept below *out*. Without one a simulated run leaves nothing, one on processes lies beside the old.
+    The new run is kept below *out*; without one it leaves nothing.
     """
     folder = folder.resolve()
     run = runfolder.read_run(folder)
-    if out is None and run["backend"] == "sim":
-        with TemporaryDirectory(prefix="mqchaos-replay-") as scratch:
-            again = _again(folder, run, Path(scratch), on_progress, interrupt)
-            return replace(again, result=replace(again.result, folder=None))
-    return _again(folder, run, out or folder.parent, on_progress, interrupt)
+    if out is not None:
+        return _again(folder, run, out, on_progress, interrupt)
+    with TemporaryDirectory(prefix="mqchaos-replay-") as scratch:
+        again = _again(folder, run, Path(scratch), on_progress, interrupt)
+        return replace(again, result=replace(again.result, folder=None))
 
 
 def _again(

@@ -37,6 +37,8 @@ from harness.recorder import read_journal
 RUNS: Final = Path("runs")
 JOURNAL: Final = "journal.jsonl"
 LATEST: Final = "latest"
+NEEDED: Final = ("scenario", "mode", "backend", "target", "seed", "defects")
+"""Keys without which a run can neither be judged nor repeated."""
 
 
 def create(runs: Path, seed: int, started: datetime) -> Path:
@@ -77,7 +79,15 @@ def write_run(folder: Path, run: Mapping[str, Any]) -> None:
 
 def read_run(folder: Path) -> dict[str, Any]:
     """``run.json``; ``HistoryError`` if it is missing or damaged."""
-    return _read_object(folder / "run.json")
+    path = folder / "run.json"
+    run = _read_object(path)
+    if missing := [key for key in NEEDED if key not in run]:
+        raise HistoryError(f"run.json lacks {', '.join(missing)}", place=str(path))
+    try:
+        int(run["seed"], 16)
+    except (TypeError, ValueError):
+        raise HistoryError(f"run.json: seed {run['seed']!r} is no hexadecimal number", place=str(path)) from None
+    return run
 
 
 def write_verdict(folder: Path, verdicts: Sequence[Verdict]) -> None:

@@ -2,9 +2,9 @@
 
 Question: what do today's checkers say about that history?
 
-Model. The history is read (Parquet, or the journal of a killed run), checked against the hash in ``run.json``, judged,
-and ``verdict.json``, ``run.json`` and ``report.html`` are written again. A killed run gets its tables, so that it can
-land in the lake too.
+Model. The journal is the evidence: it is checked against the hash in ``run.json``, judged, and everything that follows
+from it (the tables, ``verdict.json``, ``run.json``, ``report.html``) is written again. A table that was damaged, or
+that a killed run never had, is there afterwards and can land in the lake.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ def _judge(folder: Path, run: dict[str, Any]) -> Judged:
     from harness.recorder import read_journal, write_tables
     from harness.runfolder import JOURNAL, load_history
 
-    if not (folder / "ops.parquet").is_file():
-        write_tables(read_journal(folder / JOURNAL), folder)
+    write_tables(read_journal(folder / JOURNAL), folder)
     verdicts = tuple(judge(load_history(folder), run))
     return Judged(run["scenario"], run["backend"], run["target"], int(run["seed"], 16), worst(verdicts), verdicts)

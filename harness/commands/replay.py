@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep",
         choices=("all", "none"),
-        help="keep the new run's folder (default: none in the simulator, all on processes)",
+        help="keep the new run's folder (default: all on processes or with --out, else none)",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
@@ -53,18 +53,19 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     folder = runfolder.find(arguments.run)
     run = runfolder.read_run(folder)
     is_simulated = run["backend"] == "sim"
-    out: Path | None = arguments.out or (folder.parent if arguments.keep == "all" else None)
+    keep = arguments.keep or ("none" if is_simulated and not arguments.out else "all")
     terminal.say(f"replaying {folder.name}: {run['scenario']} on {run['backend']}, {run['target']}, seed {run['seed']}")
-    again = _run(folder, None if is_simulated and arguments.keep == "none" else out, terminal)
+    again = _run(folder, None if keep == "none" else arguments.out or folder.parent, terminal)
+    result, command = again.result, "" if again.result.folder else f"mqchaos replay {folder}"
     if arguments.json:
         same = {name: name not in again.differences for name in ("journal", "unseed")} if is_simulated else {}
-        terminal.document({**document(again.result), "of": folder.name, "same": same})
-    show(again.result, terminal)
+        terminal.document({**document(result, command), "of": folder.name, "same": same})
+    show(result, terminal, command)
     if is_simulated:
         _insist(run, again, terminal)
     else:
         terminal.result(f"it was {run.get('verdict', 'not judged')}; real processes need not repeat themselves")
-    return EXIT_CODES[again.result.outcome]
+    return EXIT_CODES[result.outcome]
 
 
 def _run(folder: Path, out: Path | None, terminal: Terminal) -> Replay:

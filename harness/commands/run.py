@@ -171,12 +171,12 @@ def _write_results(results: Sequence[RunResult], arguments: argparse.Namespace, 
         _show_totals(results, terminal)
 
 
-def show(result: RunResult, terminal: Terminal) -> None:
-    """The summary of one run."""
+def show(result: RunResult, terminal: Terminal, replay: str = "") -> None:
+    """The summary of one run; *replay*: how to see it again, where its own folder is not the way."""
     from harness.summary import lines_of
 
     report = str(result.folder / "report.html") if result.folder else ""
-    for line in lines_of(result, report=report, replay=result.replay_command, style=terminal.outcome):
+    for line in lines_of(result, report=report, replay=replay or result.replay_command, style=terminal.outcome):
         terminal.result(line)
 
 
@@ -195,8 +195,8 @@ def _show_totals(results: Sequence[RunResult], terminal: Terminal) -> None:
     terminal.result(f"replay: {worst.replay_command}")
 
 
-def document(result: RunResult) -> dict[str, Any]:
-    """One run for ``--json``."""
+def document(result: RunResult, replay: str = "") -> dict[str, Any]:
+    """One run for ``--json``; *replay* as in :func:`show`."""
     from harness.summary import to_json
 
     return {
@@ -207,7 +207,7 @@ def document(result: RunResult) -> dict[str, Any]:
         "interrupted": result.interrupted,
         "measures": dict(result.measures),
         "folder": str(result.folder) if result.folder else None,
-        "replay": result.replay_command,
+        "replay": replay or result.replay_command,
     }
 
 

@@ -100,6 +100,12 @@ def test_a_fault_without_for_lasts_until_everything_is_healed(world, fault) -> N
     injector.heal_all()
 
 
+def test_heal_all_begins_with_the_newest(world, fault) -> None:
+    world.drive(injector := world.injector(fault("kill", "masters"), fault("pause", "slaves", number=2)))
+    injector.heal_all()
+    assert [name for name, step in world.told(0, 1) if step == "heal"] == ["f2", "f2", "f1", "f1"]
+
+
 def test_heal_all_drops_what_has_not_struck_yet(world, fault) -> None:
     injector = world.injector(fault("kill", "masters", at="1s"), fault("kill", "slaves", at="9s", number=2))
     world.drive(injector, until_ns=2 * SECOND)

@@ -80,7 +80,11 @@ def test_nothing_heavy_is_imported_on_the_way_to_a_help_text(words: list[str]) -
             "did you mean 'single-master-kill'?",
         ),
         (["run", "no/such.yaml"], "there is no file no/such.yaml", ""),
-        (["run", "single-master-kill", "--sed", "1"], "unrecognized arguments: --sed 1", "mqchaos --help"),
+        (
+            ["run", "single-master-kill", "--sed", "1"],
+            "unrecognized arguments: --sed 1",
+            "did you mean '--seed'? mqchaos run",
+        ),
         (["run", "single-master-kill", "--seed", "x"], "'x' is no seed", "a whole number, as 7 or 0x1f2e3d4c"),
         (
             ["run", "single-master-kill", "--seed", "1", "--seeds", "1..3"],
@@ -100,6 +104,9 @@ def test_nothing_heavy_is_imported_on_the_way_to_a_help_text(words: list[str]) -
         (["matrix", "--row", "dledger"], "the matrix has no row 'dledger'", "known: single-master/async"),
         (["matrix", "--jobs", "0"], "--jobs 0 is not within 1 and 64", ""),
         (["list", "fault"], "argument WHAT: invalid choice: 'fault'", "mqchaos list --help"),
+        (["list", "modes", "--jsn"], "unrecognized arguments: --jsn", "did you mean '--json'? mqchaos list --help"),
+        (["run", "a", "b", "--sed=4"], "unrecognized arguments: b --sed=4", "did you mean '--seed'? mqchaos run"),
+        (["--jsn"], "unrecognized arguments: --jsn", "mqchaos --help"),
         (["list", "modes", "--markdown"], "only faults are written as Markdown", ""),
         (["lake"], "no run folders were given", "mqchaos lake runs"),
         (["lake", "no/such"], "there is no folder no/such", ""),

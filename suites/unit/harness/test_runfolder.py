@@ -46,6 +46,22 @@ def test_a_run_that_is_not_there_is_a_usage_error_that_says_what_is(tmp_path):
     assert caught.value.hint == f"the newest of 1 is {folder.name}"
 
 
+WHOLE = {"scenario": "s", "mode": "m", "backend": "sim", "target": "reference", "seed": "0x1f", "defects": []}
+
+
+def test_a_run_document_has_what_judging_and_repeating_need(tmp_path):
+    runfolder.write_run(tmp_path, WHOLE)
+    assert runfolder.read_run(tmp_path) == WHOLE
+    for key in WHOLE:
+        runfolder.write_run(tmp_path, {k: v for k, v in WHOLE.items() if k != key})
+        with pytest.raises(HistoryError, match=rf"run\.json lacks {key}"):
+            runfolder.read_run(tmp_path)
+    for seed in ("zz", 31, None):
+        runfolder.write_run(tmp_path, WHOLE | {"seed": seed})
+        with pytest.raises(HistoryError, match="is no hexadecimal number"):
+            runfolder.read_run(tmp_path)
+
+
 @pytest.mark.parametrize(("content", "what"), [(None, "No such file"), ("{", "damaged"), ("[]", "no object")])
 def test_a_damaged_run_document_is_one_clear_error(tmp_path, content, what):
     if content is not None:
