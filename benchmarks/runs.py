@@ -33,8 +33,8 @@ faults:
 """
 
 JOBS = 2
-RUNS = 150
-ROUNDS = 3
+RUNS = 60
+ROUNDS = 2
 AIM = 1_000
 FIRST_SEED = 2
 
