@@ -79,6 +79,20 @@ def test_5_keeps_both_rules() -> None:
     assert {choose_queue(turn, faults, "a", 1, "5.3.3").broker_name for _ in range(50)} == {"c"}
 
 
+def test_5_begins_its_turn_anywhere_before_a_retry_and_4_9_goes_on() -> None:
+    def follows(release: str, last_broker: str | None) -> int:
+        """How many different queues come right after the same one."""
+        turns = [rotation(seed=seed) for seed in range(20)]
+        for turn in turns:
+            while turn.next() != QUEUES[0]:
+                pass
+        faults = LatencyFaults(TABLE_5, Random(0))
+        return len({choose_queue(turn, faults, last_broker, 0, release) for turn in turns})
+
+    assert follows("5.3.3", None) == follows("4.9.7", "a") == 1
+    assert follows("5.3.3", "a") > 1
+
+
 def test_4_9_with_everything_rested_takes_from_the_better_half() -> None:
     faults = LatencyFaults(TABLE_4_9, Random(0))
     for broker, latency in [("a", 10), ("b", 9000), ("c", 20)]:
