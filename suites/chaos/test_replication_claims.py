@@ -1,0 +1,81 @@
+"""What the documents promise about copies, shown by scenarios: the verdict, and the claim itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from checkers.facts import RunFacts
+from checkers.history import History
+from checkers.verdict import Outcome
+from harness import runfolder
+from harness.run import RunResult
+
+pytestmark = pytest.mark.chaos
+
+SECOND = 1_000_000_000
+Run = tuple[RunResult, History, RunFacts]
+
+
+@pytest.fixture
+def show(chaos_run) -> Callable[[str], Run]:
+    """Run a scenario that must pass, every fault of which must have bitten."""
+
+    def run(name: str) -> Run:
+        result = chaos_run(name)
+        assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
+        history = runfolder.load_history(result.folder)
+        facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
+        assert all(fault.effective == 1 for fault in facts.faults)
+        return result, history, facts
+
+    return run
+
+
+def measures(result: RunResult, check: str) -> dict:
+    return dict(next(verdict.measures for verdict in result.verdicts if verdict.check == check))
+
+
+def statuses(history: History, begin_ns: int, end_ns: int) -> Counter[str]:
+    """Answers to sends that were invoked in that time."""
+    ops = history.ops
+    rows = np.flatnonzero(ops.f.mask("send") & (ops.invoke_ns >= begin_ns) & (ops.invoke_ns < end_ns))
+    return Counter(ops.status[row] for row in rows.tolist())
+
+
+def test_cl_24_an_asynchronous_slave_lacks_the_last_moments_at_most(show) -> None:
+    result, _, _ = show("async-slave-adopted")
+    assert 0 <= measures(result, "accounting")["oldest_lost_age_ms"] < 1000
+    assert measures(result, "replicas")["same"] > 1000
+
+
+def test_cl_25_a_synchronous_slave_has_everything_that_was_acknowledged(show) -> None:
+    result, _, _ = show("sync-slave-adopted")
+    assert measures(result, "accounting")["ok"] > 1000
+    assert measures(result, "accounting")["lost"] == 0
+
+
+def test_cl_25_but_a_master_with_its_own_disk_and_asynchronous_flush_loses_all_the_same(show) -> None:
+    result, _, _ = show("sync-pair-power-cut")
+    assert measures(result, "accounting")["lost"] > 0
+    found = measures(result, "replicas")
+    assert found["differs"] + found["missing"] + found["ahead"] > 0
+
+
+def test_cl_26_what_a_synchronous_master_says_without_a_fit_slave(show) -> None:
+    _, history, facts = show("sync-slave-dead-then-slow")
+    killed, paused = facts.faults
+
+    assert set(statuses(history, killed.inject_ns, killed.heal_ns)) == {"SLAVE_NOT_AVAILABLE"}
+    assert set(statuses(history, paused.inject_ns, paused.heal_ns - 4 * SECOND)) == {"FLUSH_SLAVE_TIMEOUT"}
+
+
+@pytest.mark.parametrize("name", ["replication-link-cut", "sync-slave-dead-then-slow"])
+def test_cl_20_cl_30_a_slave_that_was_away_catches_up_and_its_masters_serve_meanwhile(name: str, show) -> None:
+    result, _, _ = show(name)
+    assert measures(result, "replicas")["missing"] == 0
+    assert measures(result, "accounting")["lost"] == 0
+    assert measures(result, "accounting")["fail"] == 0
