@@ -69,7 +69,7 @@ def test_cl_26_what_a_synchronous_master_says_without_a_fit_slave(show) -> None:
     _, history, facts = show("sync-slave-dead-then-slow")
     killed, paused = facts.faults
 
-    assert set(statuses(history, killed.inject_ns, killed.heal_ns)) == {"SLAVE_NOT_AVAILABLE"}
+    assert set(statuses(history, killed.inject_ns + SECOND // 2, killed.heal_ns)) == {"SLAVE_NOT_AVAILABLE"}
     assert set(statuses(history, paused.inject_ns, paused.heal_ns - 4 * SECOND)) == {"FLUSH_SLAVE_TIMEOUT"}
 
 
