@@ -25,6 +25,9 @@ pytestmark = pytest.mark.chaos
 MS, SECOND = 1_000_000, 1_000_000_000
 SLACK_NS = 3 * SECOND
 
+OVERLOADED = ("SYSTEM_BUSY", "TIMEOUT")
+"""What living brokers may say on a machine that is too busy for them; producers do not try again after SYSTEM_BUSY."""
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -98,9 +101,15 @@ def test_cl_02_any_nameserver_may_die(show):
     ops = shown.history.ops
     produced = shown.rows("produce")
     assert len(produced) > 1000
-    assert {ops.outcome[row] for row in produced} == {"ok"}
+    assert_served(Counter(ops.status[row] for row in produced))
     ((_, joined_ns, _),) = shown.notes("joins")
     assert all(fault.inject_ns < joined_ns < fault.heal_ns for fault in shown.facts.faults), "two are dead by then"
+
+
+def assert_served(said: Counter[str]) -> None:
+    """Applications were told SEND_OK, but for what an overloaded machine may do."""
+    assert set(said) - {*OVERLOADED} == {"SEND_OK"}
+    assert said["SEND_OK"] > 0.95 * said.total()
 
 
 def test_cl_03_a_silent_broker_stays_for_two_minutes_a_dead_one_leaves_at_once(show):
@@ -134,7 +143,7 @@ def test_cl_05_without_nameservers_those_who_know_go_on_and_nobody_can_join(show
         row for row in shown.rows("produce") if shown.fault.inject_ns < ops.invoke_ns[row] < shown.fault.heal_ns
     ]
     said = Counter(ops.status[row] for row in while_dead)
-    assert set(said) == {"SEND_OK", "NO_ROUTE"}
+    assert set(said) - {*OVERLOADED} == {"SEND_OK", "NO_ROUTE"}
     unlucky = {int(ops.process[row]) for row in while_dead if ops.status[row] == "NO_ROUTE"}
     lucky = {int(ops.process[row]) for row in while_dead if ops.status[row] == "SEND_OK"}
     assert not unlucky & lucky, "the newcomer never succeeds, the others always do"
@@ -164,10 +173,8 @@ def test_cl_11_messages_spread_over_the_queues_of_all_brokers(show):
 def test_cl_32_senders_retry_and_go_on_with_the_other_broker(show):
     shown = show("messages-spread-over-brokers")
     ops = shown.history.ops
-    said = Counter(ops.status[row] for row in shown.rows("produce"))
-    assert set(said) - {"SYSTEM_BUSY"} == {"SEND_OK"}, "no application noticed"
-    assert said["SYSTEM_BUSY"] < 0.01 * said["SEND_OK"], "said by living brokers on a busy machine; not retried"
-    failed = [row for row in shown.rows("send") if ops.outcome[row] != "ok" and ops.status[row] != "SYSTEM_BUSY"]
+    assert_served(Counter(ops.status[row] for row in shown.rows("produce")))
+    failed = [row for row in shown.rows("send") if ops.outcome[row] != "ok" and ops.status[row] not in OVERLOADED]
     assert failed, "but attempts did fail"
     assert {ops.node[row] for row in failed} == {"broker-a"}
     attempts = {json.loads(ops.detail[row])["attempts"] for row in shown.rows("produce", outcome="ok")}

@@ -44,6 +44,9 @@ faults:
 properties: {{broker: {{{properties}}}}}
 """
 
+CUTS_MAX = 3
+"""A cut that falls into a flush takes nothing: the process stands still only when its msync is over."""
+
 TARGETS = [
     "reference",
     pytest.param("rocketmq:4.9.7", marks=pytest.mark.requires("java")),
@@ -106,18 +109,22 @@ def test_a_kill_loses_nothing(run: Callable[..., Seen], target: str, flush: str)
 
 @each_target
 def test_a_power_cut_with_asynchronous_flush_loses_the_end_of_the_log(run: Callable[..., Seen], target: str) -> None:
-    seen = run(target, "cut_power", "async")
+    seen = next(filter(loses, (run(target, "cut_power", "async") for _ in range(CUTS_MAX))), None)
+    assert seen is not None, "something was lost"
     before = seen.acknowledged(before=True)
     is_there = seen.ledger.drained[before]
     position = seen.ledger.position[before]
     assert (position >= 0).all()
-    assert not is_there.all(), "something was lost"
     assert position[is_there].max(initial=-1) < position[~is_there].min(), "the end of the log, and nothing before it"
-    lost, (allowed,) = int((~is_there).sum()), seen.anomalies("lost")
-    assert seen.measure("lost") == seen.measure("lost_allowed") == allowed.details["count"] >= lost
+    (allowed,) = seen.anomalies("lost")
+    assert seen.measure("lost") == seen.measure("lost_allowed") == allowed.details["count"] == (~is_there).sum()
     assert allowed.details["broker"] == "broker-a"
     assert seen.measure("oldest_lost_age_ms") < 500 + 3_000, "the flush interval, and what a busy machine adds"
+
+
+def loses(seen: Seen) -> bool:
     assert_unreachable_until_created_again(seen)
+    return seen.measure("lost") > 0
 
 
 @each_target
