@@ -7,18 +7,22 @@ Question: where does the data of many runs lie, so that any engine reads it with
 Tables: the five of a history (each with the run's name as first column), ``runs`` (one row a run) and ``verdicts`` (one
 row a check). Landing n runs at once writes one file for all of them: a thousand files of one run each cost Spark ten
 times the read. ``<lake>/_landed/<run>`` marks what is in; landing again is a no-op. Files are written under a
-temporary name and renamed, marks come last: a landing that dies half-way is repeated whole and leaves no mark, and the
-files it left are named so that the repetition replaces them.
+temporary name and renamed, marks come last. While it is under way a landing stands in ``<lake>/_landing/<file>``,
+locked by its process; the next landing takes back what a dead one left, so no run is ever in twice.
 
-Limits: a run folder without ``run.json`` and ``verdict.json`` is refused by name, it never lands in part.
+Limits: a run folder without ``run.json`` and ``verdict.json`` is refused by name, it never lands in part. A run that
+is judged again after it has landed stays in the lake as it was. Locks are ``flock``: the lake must be on a local disk
+while runs land.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +61,12 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 """Table → columns, the two partition columns ``mode`` and ``day`` apart."""
 
 
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "run.json": ("run", "mode", "started_epoch_ms"),
+    "verdict.json": ("outcome", "verdicts"),
+}
+
+
 class LakeError(Exception):
     """A run folder that cannot land: which one, and what it lacks."""
 
@@ -88,11 +98,14 @@ class RunFolder:
     def read(cls, path: Path) -> RunFolder:
         """Raises :class:`LakeError` naming the folder and the file that is missing or unreadable."""
         documents = []
-        for name in ("run.json", "verdict.json"):
+        for name, needed in _NEEDED.items():
             try:
-                documents.append(json.loads((path / name).read_text()))
+                document = json.loads((path / name).read_text())
             except (OSError, ValueError) as problem:
                 raise LakeError(f"{path}: not a finished run, {name}: {problem}") from problem
+            if missing := [key for key in needed if key not in document]:
+                raise LakeError(f"{path}: not a finished run, {name} lacks {', '.join(missing)}")
+            documents.append(document)
         return cls(path, documents[0], documents[1])
 
 
@@ -103,6 +116,7 @@ def _fault_label(fault: Mapping[str, Any]) -> str:
 
 def land(folders: Iterable[Path], lake: Path) -> list[str]:
     """Bring run folders into the lake; the names of the runs that were new, in order."""
+    _take_back_dead_landings(lake)
     fresh = [run for run in map(RunFolder.read, folders) if not (lake / "_landed" / run.name).exists()]
     by_partition: dict[tuple[str, str], list[RunFolder]] = defaultdict(list)
     for run in fresh:
@@ -114,13 +128,41 @@ def land(folders: Iterable[Path], lake: Path) -> list[str]:
 
 def _land_partition(partition: tuple[str, str], runs: list[RunFolder], lake: Path) -> None:
     file_name = f"{runs[0].name}.parquet" if len(runs) == 1 else f"{runs[0].name}+{len(runs) - 1}.parquet"
-    for table, schema in SCHEMAS.items():
-        folder = lake / table / f"mode={partition[0]}" / f"day={partition[1]}"
-        _write(folder / file_name, schema, (_rows(table, run) for run in runs))
-    marks = lake / "_landed"
-    marks.mkdir(parents=True, exist_ok=True)
-    for run in runs:
-        (marks / run.name).touch()
+    with _under_way(lake, file_name, [run.name for run in runs]):
+        for table, schema in SCHEMAS.items():
+            folder = lake / table / f"mode={partition[0]}" / f"day={partition[1]}"
+            _write(folder / file_name, schema, (_rows(table, run) for run in runs))
+        marks = lake / "_landed"
+        marks.mkdir(parents=True, exist_ok=True)
+        for run in runs:
+            (marks / run.name).touch()
+
+
+@contextmanager
+def _under_way(lake: Path, file_name: str, names: Sequence[str]) -> Iterator[None]:
+    """On record and locked until it is done; what is left on record by an error is taken back by the next landing."""
+    record = lake / "_landing" / file_name
+    record.parent.mkdir(parents=True, exist_ok=True)
+    with record.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.write("\n".join(names))
+        file.flush()
+        yield
+        record.unlink()
+
+
+def _take_back_dead_landings(lake: Path) -> None:
+    for record in sorted((lake / "_landing").glob("*")):
+        with record.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue  # alive
+            for name in file.read().split():
+                (lake / "_landed" / name).unlink(missing_ok=True)
+            for landed in (path for table in SCHEMAS for path in (lake / table).glob(f"*/*/{record.name}")):
+                landed.unlink()
+            record.unlink()
 
 
 def _write(path: Path, schema: pa.Schema, parts: Iterator[pa.Table]) -> None:

@@ -29,9 +29,9 @@ def build(lake: Path, out: Path) -> dict[str, int]:
 
     if not (lake / "runs").is_dir():
         raise LakeError(f"{lake}: no runs have landed here (mqchaos lake RUN… brings them in)")
-    out.mkdir(parents=True, exist_ok=True)
     with spark_session("mqchaos marts") as spark:
         register(spark, lake)
+        out.mkdir(parents=True, exist_ok=True)
         return {name: _write(spark, query, out / f"{name}.parquet") for name, query in MARTS.items()}
 
 

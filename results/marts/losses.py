@@ -4,7 +4,7 @@
 ``lost``        of those, never seen by a read of the drain phase
 ``duplicated``  messages that the drain saw at more than one place (queue, offset)
 ``recovered``   messages without a promise that the drain saw all the same
-``oldest_lost_ms``  acknowledgement of the oldest lost message to the first power cut or kill after it (null: none lost)
+``oldest_lost_ms``  acknowledgement of the oldest lost message to the first fault after it (null: none lost)
 ``checker_lost`` what the accounting check counted, from ``verdicts``: the two must agree
 """
 
@@ -17,7 +17,7 @@ WITH sends AS (
     FROM reads r JOIN ops o ON r.run = o.run AND r.op = o.op
     WHERE o.f = 'drain' AND r.message >= 0 GROUP BY r.run, r.message
 ), breaks AS (
-    SELECT run, ns FROM events WHERE kind = 'fault' AND step = 'inject'
+    SELECT run, ns FROM events WHERE kind = 'fault' AND step = 'inject' AND effective <> 0
 ), fates AS (
     SELECT s.run, s.message, s.promised, s.acked_ns, coalesce(d.places, 0) AS places
     FROM sends s LEFT JOIN drained d ON s.run = d.run AND s.message = d.message

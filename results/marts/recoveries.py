@@ -1,13 +1,15 @@
 """One row a cell and side: how long after a fault the first send to a queue succeeded again.
 
-A recovery is measured for every queue and every injected fault: from the injection to the completion of the first
-``ok`` send that was *invoked* after it. ``affected`` separates the queues of brokers that were broken, or cut off from
-somebody, from all others. ``never`` counts queues that saw no success to the end of the load. Times in milliseconds.
+A recovery is measured for every queue and every fault that was injected (a selector that fitted nobody is no fault):
+from the injection to the completion of the first ``ok`` send that was *invoked* after it. ``affected`` separates the
+queues of brokers that were broken, or cut off from somebody, from all others. ``never`` counts queues that saw no
+success to the end of the load. Times in milliseconds.
 """
 
 QUERY = """
 WITH faults AS (
-    SELECT run, fault, min(ns) AS injected_ns FROM events WHERE kind = 'fault' AND step = 'inject' GROUP BY run, fault
+    SELECT run, fault, min(ns) AS injected_ns FROM events
+    WHERE kind = 'fault' AND step = 'inject' AND effective <> 0 GROUP BY run, fault
 ), hit AS (
     SELECT run, fault,
            explode(concat(array(node), coalesce(from_json(detail, 'right array<string>').right, array()))) AS node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 
@@ -64,6 +65,58 @@ def test_a_landing_that_died_is_repeated_without_doubling(tmp_path: Path) -> Non
     (lake / "_landed" / "r-1").unlink()
     assert land([folder], lake) == ["r-1"]
     assert len(rows(lake, "runs")) == 1
+
+
+@pytest.mark.parametrize("table", ["ops", "verdicts"])
+def test_a_landing_that_died_with_fewer_runs_is_not_counted_beside_its_repetition(tmp_path: Path, table: str) -> None:
+    folders, lake = [run_folder(tmp_path, f"r-{n}") for n in range(3)], tmp_path / "lake"
+    tables = dict(SCHEMAS)
+
+    class DiesAt(dict):  # type: ignore[type-arg]
+        def items(self):  # type: ignore[no-untyped-def]
+            for name, schema in tables.items():
+                if name == table:
+                    raise KeyboardInterrupt
+                yield name, schema
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("results.lake.SCHEMAS", DiesAt(tables))
+        with pytest.raises(KeyboardInterrupt):
+            land(folders[:2], lake)
+    assert land(folders, lake) == ["r-0", "r-1", "r-2"]
+    assert sorted(row["run"] for row in rows(lake, "runs")) == ["r-0", "r-1", "r-2"]
+    assert {path.name for path in lake.rglob("*.parquet")} == {"r-0+2.parquet"}
+    assert list((lake / "_landing").iterdir()) == []
+
+
+def test_a_landing_that_died_between_its_marks_is_taken_back_whole(tmp_path: Path) -> None:
+    folders, lake = [run_folder(tmp_path, f"r-{n}") for n in range(2)], tmp_path / "lake"
+    land(folders, lake)
+    (lake / "_landed" / "r-1").unlink()
+    (lake / "_landing" / "r-0+1.parquet").write_text("r-0\nr-1")
+    assert land([run_folder(tmp_path, "r-9"), *folders], lake) == ["r-9", "r-0", "r-1"]
+    assert sorted(row["run"] for row in rows(lake, "runs")) == ["r-0", "r-1", "r-9"]
+
+
+def test_a_landing_under_way_is_left_alone(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    land([run_folder(tmp_path, "r-1")], lake)
+    with (lake / "_landing" / "r-1.parquet").open("w") as living:
+        fcntl.flock(living, fcntl.LOCK_EX)
+        living.write("r-1")
+        living.flush()
+        land([run_folder(tmp_path, "r-2")], lake)
+    assert sorted(row["run"] for row in rows(lake, "runs")) == ["r-1", "r-2"]
+
+
+@pytest.mark.parametrize(("file", "key"), [("run.json", "mode"), ("verdict.json", "verdicts")])
+def test_a_run_that_lacks_a_key_is_refused_by_name(tmp_path: Path, file: str, key: str) -> None:
+    folder = run_folder(tmp_path, "r-1")
+    document = json.loads((folder / file).read_text())
+    del document[key]
+    (folder / file).write_text(json.dumps(document))
+    with pytest.raises(LakeError, match=rf"r-1: not a finished run, {file} lacks {key}"):
+        land([folder], tmp_path / "lake")
 
 
 @pytest.mark.parametrize("missing", ["run.json", "verdict.json"])

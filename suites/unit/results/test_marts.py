@@ -29,7 +29,10 @@ def write(folder: Path, table: str, rows: list[Mapping[str, Any]]) -> None:
 
 
 def lossy_run(parent: Path) -> Path:
-    """Four messages: kept, lost, unknown but kept (recovered), stored twice. The power goes at 5 s, back at 8 s."""
+    """Four messages: kept, lost, unknown but kept (recovered), stored twice. The power goes at 5 s, back at 8 s.
+
+    A second fault, before it, found nobody to hit: no mart may take it for one.
+    """
     folder = run_folder(parent, "r-lossy", faults=[{"do": "cut_power", "on": "master(broker-a)"}])
     send = {"f": "send", "queue": 0, "outcome": "ok"}
     write(folder, "ops", [
@@ -45,8 +48,11 @@ def lossy_run(parent: Path) -> Path:
     write(folder, "reads", reads)
     write(folder, "queues", [{"queue": 0, "topic": "t", "broker": "broker-a", "queue_id": 0}])
     fault = {"kind": "fault", "node": "broker-a-0", "fault": "f1", "ns": 5 * SECOND}
+    nobody = {**fault, "node": "", "fault": "f2", "ns": 4 * SECOND + 1, "effective": 0}
     write(folder, "events", [{**fault, "event": 0, "step": "resolve", "detail": "{}"},
-                             {**fault, "event": 1, "step": "inject"}])  # fmt: skip
+                             {**fault, "event": 1, "step": "inject"},
+                             {**nobody, "event": 2, "step": "resolve", "detail": "{}"},
+                             {**nobody, "event": 3, "step": "inject"}])  # fmt: skip
     return folder
 
 
