@@ -56,7 +56,7 @@ def measure(quick: bool) -> Iterator[Figure]:
     count, rounds = (4, 1) if quick else (RUNS, ROUNDS)
     seeds = range(FIRST_SEED, FIRST_SEED + count)
     with ProcessPoolExecutor(JOBS, mp_context=get_context("spawn")) as pool:
-        list(pool.map(one, range(4 * JOBS)))  # imports and first-time work are not the question
+        list(pool.map(one, range((1 if quick else 4) * JOBS)))  # imports and first-time work are not the question
         results: list[tuple[str, int, float, int]] = []
 
         def both_cores() -> None:
