@@ -114,6 +114,23 @@ def test_rubbish_in_the_middle_is_told_with_its_line_and_hides_no_other_journal(
         heal(damaged, pytest.fail)
 
 
+def test_a_promise_is_forced_to_the_disk_before_the_act_may_begin(heal_folder: Path, monkeypatch) -> None:
+    journal = HealJournal.open("run-2", heal_folder)
+    forced: list[bytes] = []
+    force = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        assert os.path.samestat(os.fstat(descriptor), journal.path.stat())
+        forced.append(journal.path.read_bytes().splitlines()[-1])
+        force(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    entry = journal.promise("pause", [HealStep("continue_process", {"pid": 1})])
+    assert [json.loads(line)["t"] for line in forced] == ["promise"]
+    journal.undone(entry)
+    assert [json.loads(line)["t"] for line in forced] == ["promise", "undone"]
+
+
 def test_a_journal_that_ends_while_the_folder_is_read_is_none(heal_folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(Path, "glob", lambda folder, pattern: [folder / "ended.jsonl"])
     assert open_journals(heal_folder) == []
