@@ -323,6 +323,15 @@ def test_a_bad_frame_closes_the_connection_without_a_word(node: Node) -> None:
     assert len(node.requests) == 1
 
 
+def test_what_comes_behind_a_request_that_closed_its_connection_is_not_served(node: Node) -> None:
+    """The same chunk may hold both: who was shown the door is not asked in again."""
+    link = node.env.accept()
+    plain = node.remoting._handler
+    node.remoting._handler = lambda env, link, request: (plain(env, link, request), node.remoting.close(env, link))[0]
+    node.env.deliver(link, b"".join(encode_frame(Command(1, {"say": "hi"}, opaque=n)) for n in (1, 2)))
+    assert [request.opaque for request in node.requests] == [1]
+
+
 def test_a_tls_hello_closes_its_connection_and_no_other(node: Node) -> None:
     hello, other = node.env.accept(), node.env.accept()
     node.env.deliver(hello, b"\x16\x03\x01\x02\x00\x01")
