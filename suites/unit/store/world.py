@@ -7,7 +7,7 @@ cut also what the disk had not got.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from random import Random
 from typing import Any
 
@@ -282,6 +282,3 @@ def body_of(record: bytes) -> bytes:
 def is_environment(life: Life) -> Environment:
     """The type checker's proof that a life is an environment."""
     return life
-
-
-Check = Callable[[World], None]
