@@ -27,6 +27,7 @@ Node = yaml.Node
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 COMMA_HINT: Final = "it has no value; a comma within {…} separates keys: put quotes around a text that contains one"
+COLON_HINT: Final = "put quotes around a text that contains a colon"
 
 
 @dataclass(frozen=True, order=True)
@@ -55,7 +56,8 @@ class Binder:
                     return None
             root: Node | None = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
-            self._at(error.problem_mark or error.context_mark, f"not YAML: {error.problem}")
+            hint = COLON_HINT if "mapping values" in str(error.problem) else ""
+            self._at(error.problem_mark or error.context_mark, f"not YAML: {error.problem}", hint)
             return None
         except yaml.YAMLError as error:
             self.problems.append(Problem(1, 1, f"not YAML: {error}"))

@@ -28,7 +28,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar, get_args
@@ -295,7 +295,7 @@ def _with_faults(binder: Binder, node: Node, scenario: Scenario) -> Scenario:
             _check_fault(binder, keys.get("on", item), keys["at"], fault, scenario)
         if fault is not None:
             faults.append(fault)
-    return _replaced(scenario, faults=tuple(faults))
+    return replace(scenario, faults=tuple(faults))
 
 
 def _fault(binder: Binder, item: Node, keys: Mapping[str, Node], number: int) -> Fault | None:
@@ -351,10 +351,6 @@ def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:
     load = scenario.workload
     if load.rate_per_s * load.duration_ns // SECOND > MESSAGES_MAX:
         binder.problem(node, f"rate × for is more than {MESSAGES_MAX:,} messages", "a run is checked in memory")
-
-
-def _replaced(scenario: Scenario, **changes: Any) -> Scenario:
-    return Scenario(**{spec.name: getattr(scenario, spec.name) for spec in fields(scenario)} | changes)
 
 
 # -- back to a file ----------------------------------------------------------------------------------------------------

@@ -37,12 +37,13 @@ from reference_impl.broker.send_back import SendBacks
 from reference_impl.broker.slave import TablesOfSlave, slave_handlers
 from reference_impl.broker.state import Files, State
 from reference_impl.broker.statistics import Statistics
-from reference_impl.broker.topics import SCHEDULE_TOPIC, TopicTable
+from reference_impl.broker.topics import TopicTable
 from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.replication import Replication, ReplicationConfig
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.config_file import ConfigFile, ConfigUnreadable
+from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore, StoreUnloadable
 from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.remoting import Handler, Remoting, not_supported

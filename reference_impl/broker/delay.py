@@ -20,8 +20,8 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from reference_impl.broker.pretty import pretty
-from reference_impl.broker.topics import SCHEDULE_TOPIC
 from reference_impl.environment import MS, Environment
+from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
 from reference_impl.wire.message import (

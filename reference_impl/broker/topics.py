@@ -22,6 +22,7 @@ import msgspec
 
 from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.pretty import pretty
+from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.wire.bodies import (
     PERM_INHERIT,
     PERM_READ,
@@ -35,7 +36,6 @@ from reference_impl.wire.message import TOPIC_BYTES_MAX
 
 AUTO_CREATE_TOPIC: Final = "TBW102"
 OFFSET_MOVED_EVENT: Final = "OFFSET_MOVED_EVENT"
-SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 RETRY_PREFIX: Final = "%RETRY%"
 DEAD_LETTER_PREFIX: Final = "%DLQ%"
 

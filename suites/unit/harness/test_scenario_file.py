@@ -143,6 +143,7 @@ def scenario_with(line: str) -> str:
         ),
         ("a: &b c", "anchors and aliases are not used here|x.yaml:4:4|write it out"),
         ("a: [", "not YAML: |x.yaml:5:1|"),
+        ("description: a: b", "not YAML: mapping values|x.yaml:4:15|put quotes around a text that contains a colon"),
         ("? [a]\n: b", "a key of the scenario must be a word|x.yaml:4:3|"),
     ],
 )
