@@ -310,8 +310,8 @@ def test_subset_leaves_pages_with_holes_before_them() -> None:
     assert holes > 5
 
 
-def test_torn_cuts_one_write_at_a_sector() -> None:
-    torn = 0
+def test_torn_cuts_one_write_at_a_sector_and_keeps_its_head_or_its_tail() -> None:
+    torn = heads = 0
     for seed in range(60):
         written, content, _ = appended("torn", seed, records=20, size=3 * SECTOR)
         for number, record in enumerate(written):
@@ -319,8 +319,11 @@ def test_torn_cuts_one_write_at_a_sector() -> None:
             sectors = [have[at : at + SECTOR] == record[:SECTOR] for at in (0, SECTOR, 2 * SECTOR)]
             assert all(part in (record[:SECTOR], bytes(SECTOR)) for part in (have[:SECTOR], have[-SECTOR:]))
             inside_one_page = number * 1536 // PAGE == (number * 1536 + 1535) // PAGE
-            torn += inside_one_page and len(set(sectors)) == 2
+            is_torn = inside_one_page and len(set(sectors)) == 2
+            torn += is_torn
+            heads += is_torn and sectors[0]
     assert torn > 10
+    assert 0.2 < heads / torn < 0.8
 
 
 def test_prefix_is_one_order_for_all_files_and_names() -> None:
