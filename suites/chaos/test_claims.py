@@ -144,7 +144,7 @@ def test_cl_05_without_nameservers_those_who_know_go_on_and_nobody_can_join(show
     ]
     said = Counter(ops.status[row] for row in while_dead)
     assert set(said) - {*OVERLOADED} == {"SEND_OK", "NO_ROUTE"}
-    unlucky = {int(ops.process[row]) for row in while_dead if ops.status[row] == "NO_ROUTE"}
+    unlucky = {int(ops.process[row]) for row in shown.rows("produce") if ops.status[row] == "NO_ROUTE"}
     lucky = {int(ops.process[row]) for row in while_dead if ops.status[row] == "SEND_OK"}
     assert not unlucky & lucky, "the newcomer never succeeds, the others always do"
     after = [row for row in shown.rows("produce", outcome="ok") if int(ops.process[row]) in unlucky]
