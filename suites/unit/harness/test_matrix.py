@@ -1,0 +1,62 @@
+"""The grid's cells: as bad as their worst run, and worth nothing where loss was allowed and never seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.verdict import Outcome
+from harness.errors import UsageError
+from harness.matrix import COLUMNS, ROWS, Plan, Report, cells_of, chosen, scenario_of, silent_control
+from harness.scenario_file import dump, parse
+
+PASS, UNKNOWN, FAIL = Outcome.PASS, Outcome.UNKNOWN, Outcome.FAIL
+
+
+def cell(*runs: tuple[Outcome, int], row: str = "single-master/async", column: str = "kill"):
+    """The one cell of a plan with these (outcome, lost) runs."""
+    plan = Plan((row,), (column,), range(len(runs)))
+    reports = [Report(row, column, seed, outcome, "", lost) for seed, (outcome, lost) in enumerate(runs)]
+    (found,) = cells_of(plan, reversed(reports))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "worst"),
+    [([PASS], PASS), ([PASS, UNKNOWN], UNKNOWN), ([FAIL, PASS, UNKNOWN], FAIL), ([], UNKNOWN)],
+)
+def test_a_cell_is_as_bad_as_its_worst_run_and_nothing_is_no_pass(outcomes, worst) -> None:
+    found = cell(*((outcome, 0) for outcome in outcomes))
+    assert (found.outcome, found.passed) == (worst, outcomes.count(PASS))
+    assert [report.seed for report in found.reports] == list(range(len(outcomes)))
+    assert (found.worst.outcome if found.worst else None) == (worst if outcomes else None)
+
+
+def test_where_loss_is_allowed_some_seed_must_show_it() -> None:
+    silent = cell((PASS, 0), (PASS, 0), column="cut_power")
+    assert silent.outcome is UNKNOWN
+    assert silent.reason == "cut_power may lose messages in single-master with async flush, and no seed of 2 shows it"
+    shown = cell((PASS, 0), (PASS, 3), column="cut_power")
+    assert (shown.outcome, shown.reason, shown.with_loss) == (PASS, "", 1)
+
+
+@pytest.mark.parametrize(("row", "column"), [("single-master/sync", "cut_power"), ("single-master/async", "kill")])
+def test_where_nothing_may_be_lost_silence_is_golden(row: str, column: str) -> None:
+    assert silent_control(cell((PASS, 0), row=row, column=column)) == ""
+
+
+def test_a_silent_control_does_not_hide_a_failure() -> None:
+    assert cell((FAIL, 0), column="cut_power").outcome is FAIL
+
+
+@pytest.mark.parametrize("row", [row.name for row in ROWS])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_cell_is_a_scenario_that_a_file_could_hold(row: str, column: str) -> None:
+    scenario = scenario_of(row, column)
+    assert dump(parse(dump(scenario), "matrix")) == dump(scenario)
+
+
+def test_names_are_known_and_counted_once() -> None:
+    assert chosen("fault", ["kill", "kill"], COLUMNS, ("pause",)) == ("kill",)
+    assert chosen("fault", [], COLUMNS, ("pause",)) == ("pause",)
+    with pytest.raises(UsageError, match="the matrix has no fault 'kil'"):
+        chosen("fault", ["kil"], COLUMNS, ())
