@@ -1,0 +1,27 @@
+"""``make docs``: the generated pages, written anew: ``docs/faults.md`` from the catalogue, ``docs/promises.md`` from
+contracts, scenarios and results. Each has a test that it is what its sources make."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    _python("-m", "harness.promises")
+    page = _python("-m", "harness.cli", "list", "faults", "--markdown")
+    (ROOT / "docs" / "faults.md").write_text(page, encoding="utf-8")
+    return 0
+
+
+def _python(*arguments: str) -> str:
+    """What a command of the project prints; its failure is ours."""
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
