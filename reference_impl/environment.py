@@ -9,7 +9,7 @@ the order of the calls. Reads see the page cache: everything written before, dur
 
 Durability, in four lines:
   write / create / rename / delete / truncate   visible at once, durable never by themselves
-  sync(file, token)                             on_synced(token) comes when all earlier writes to *file* are on the platter
+  sync(file, token)                             on_synced(token) comes when all earlier writes to *file* are durable
   sync_dir(token)                               the same for names: created, renamed and deleted files of the whole node
   kill keeps the page cache, a power cut keeps the platter plus whatever part of the rest had got there by chance
 
@@ -73,7 +73,7 @@ class Environment(Protocol):
         """Forget the timer; no error if there is none."""
 
     def read(self, file: str, offset: int, size: int) -> bytes:
-        """Up to *size* bytes; shorter at the end of the file. ``FileNotFoundError`` if absent, ``OSError`` if unreadable."""
+        """Up to *size* bytes; shorter at the end of the file. ``FileNotFoundError`` if absent, else ``OSError``."""
 
     def size(self, file: str) -> int:
         """Length in bytes, −1 if there is no such file."""
