@@ -24,6 +24,7 @@ import numpy as np
 from checkers.columns import Ints
 from checkers.envelope import judge_loss
 from checkers.facts import RunFacts, broker_name
+from checkers.forensics import deaths_of, shape_of
 from checkers.history import History, seconds
 from checkers.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -48,7 +49,7 @@ def check_accounting(history: History, facts: RunFacts) -> Verdict:
         "accounting",
         _outcome(anomalies, reasons),
         tuple(anomalies),
-        _measures(history, ledger, lost, anomalies),
+        _measures(history, facts, ledger, lost, anomalies),
         tuple(reasons),
     )
 
@@ -159,7 +160,9 @@ def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int
     return Anomaly("unreachable", sentence, tuple(history.ops.op[asked][:3].tolist()), details, allowed)
 
 
-def _measures(history: History, ledger: Ledger, lost: Ints, anomalies: list[Anomaly]) -> dict[str, Any]:
+def _measures(
+    history: History, facts: RunFacts, ledger: Ledger, lost: Ints, anomalies: list[Anomaly]
+) -> dict[str, Any]:
     allowed = sum(a.details["count"] for a in anomalies if a.kind == "lost" and a.allowed)
     ages = [a.details["oldest_age_ns"] for a in anomalies if a.kind == "lost" and a.details["oldest_age_ns"] >= 0]
     kinds = [a.kind for a in anomalies]
@@ -173,6 +176,9 @@ def _measures(history: History, ledger: Ledger, lost: Ints, anomalies: list[Anom
         "duplicated": kinds.count("duplicated"),
         "phantom": kinds.count("phantom") + kinds.count("failed-append-visible"),
         "unreachable": kinds.count("unreachable"),
+        "duplicated_by_retry": int(((ledger.copies > 1) & (ledger.copies <= ledger.attempts)).sum()),
+        "shape": shape_of(history, ledger, lost),
+        "deaths": [death.to_json() for death in deaths_of(history, ledger, lost[:_NAMED], facts.dumps)],
         "by_queue": _by_queue(history, ledger, lost),
     }
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checkers.contract import Contract, contract_of
+from checkers.forensics import NodeDump
 from checkers.history import Events, History, seconds
 
 NEVER_NS = 2**62
@@ -89,6 +90,8 @@ class RunFacts:
     nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
     phases: tuple[tuple[str, int], ...] = ()
+    dumps: tuple[NodeDump, ...] = ()
+    """What nodes left on their disks, where it was looked at (:mod:`checkers.forensics`)."""
     starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """node → instants at which it was started, the first start included."""
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.columns import Ints
+from checkers.log_content import Content
 from checkers.log_input import ACKED, LogInput
 
 READ, APPEND = 0, 1
@@ -65,13 +66,22 @@ class SessionViolation:
     count: int = 1
 
 
-def claims_of(log: LogInput, process_of: Ints) -> SessionClaims:
-    """Claims of *log*; *process_of* gives the process of each operation number."""
-    acked = np.flatnonzero(log.appends.outcome == ACKED)
-    offset = log.appends.offset[acked]
+def claims_of(log: LogInput, process_of: Ints, content: Content | None = None) -> SessionClaims:
+    """Claims of *log*; *process_of* gives the process of each operation number.
+
+    With *content* (of :func:`checkers.log.check_log`) unknown appends that somebody saw claim their place, too.
+    """
+    appends = log.appends
+    rows = np.flatnonzero(appends.outcome == ACKED)
+    queue_of, offset = appends.queue[rows], appends.offset[rows]
+    if content is not None:
+        slots = np.flatnonzero((content.append >= 0) & (content.value >= 0))
+        appends, rows = content.appends, content.append[slots]
+        queue_of = content.slots.queue_of_slot()[slots]
+        offset = slots - content.slots.base[queue_of]
     tops = log.polls.tops() + 1
     parts = (
-        (log.appends.queue[acked], APPEND, offset + 1, offset, log.appends.op[acked], log.appends.invoke[acked]),
+        (queue_of, APPEND, offset + 1, offset, appends.op[rows], appends.invoke[rows]),
         (log.polls.queue, READ, tops, np.full(len(tops), NO_CLAIM), log.polls.op, log.polls.invoke),
         (
             log.empties.queue,

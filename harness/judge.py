@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from checkers.check import check_all
 from checkers.facts import RunFacts
 from checkers.history import Events, History, seconds
 from checkers.verdict import Outcome, Verdict
+from harness.dumps import read_dumps
 from harness.node_events import ended_by_itself
 
 CHECK: Final = "life-cycle"
@@ -25,9 +28,16 @@ PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dum
 """Without ``faults``, which a run without faults does not have."""
 
 
-def judge(history: History, run: Mapping[str, Any]) -> list[Verdict]:
-    """All verdicts, the life cycle's last. *run* is what ``run.json`` holds."""
-    return [*check_all(history, RunFacts.from_run(run, history)), life_cycle(history)]
+def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) -> list[Verdict]:
+    """All verdicts, the life cycle's last. *run* is what ``run.json`` holds.
+
+    With the run's *folder* the stores that nodes left tell where lost messages died; no outcome depends on that.
+    """
+    facts = RunFacts.from_run(run, history)
+    verdicts = check_all(history, facts)
+    if folder is not None and any(verdict.measures.get("lost") for verdict in verdicts):
+        verdicts = check_all(history, replace(facts, dumps=read_dumps(folder, run)))
+    return [*verdicts, life_cycle(history)]
 
 
 def life_cycle(history: History) -> Verdict:

@@ -183,7 +183,7 @@ def _run_in(
         "phases": [list(phase) for phase in life.phases],
         "interrupted": interrupt.presses > 0,
     }
-    verdicts = tuple(judge(_history(columns), run))
+    verdicts = tuple(judge(_history(columns), run, attempt.folder))
     run["verdict"] = worst(verdicts).name
     if attempt.keep == "all" or attempt.folder or (attempt.keep == "failures" and worst(verdicts) > Outcome.PASS):
         _keep(world, attempt, cluster, recorder, columns, run, verdicts)

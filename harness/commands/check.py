@@ -102,5 +102,5 @@ def _judge(folder: Path, run: dict[str, Any]) -> Judged:
     from harness.runfolder import JOURNAL, load_history
 
     write_tables(read_journal(folder / JOURNAL), folder)
-    verdicts = tuple(judge(load_history(folder), run))
+    verdicts = tuple(judge(load_history(folder), run, folder))
     return Judged(run["scenario"], run["backend"], run["target"], int(run["seed"], 16), worst(verdicts), verdicts)
