@@ -1,0 +1,247 @@
+"""Anyone's histories: formats, models, and what is malformed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.foreign import MODELS, check_file
+from checkers.history import HistoryFormatError
+from checkers.importers.edn import Keyword, read_all
+from checkers.importers.files import read_calls
+from checkers.verdict import Outcome, Verdict
+
+
+def judge(tmp_path: Path, text: str, model: str) -> Verdict:
+    path = tmp_path / "history"
+    path.write_text(text, encoding="utf-8")
+    return check_file(path, model)
+
+
+def edn(*ops: tuple[int, str, str, str]) -> str:
+    return "\n".join(f"{{:process {p}, :type :{t}, :f :{f}, :value {value}}}" for p, t, f, value in ops)
+
+
+def lines(*ops: tuple[int, str, str, Any]) -> str:
+    return "\n".join(json.dumps({"process": p, "type": t, "f": f, "value": value}) for p, t, f, value in ops)
+
+
+def log_lines(*ops: tuple[int, str, str, str]) -> str:
+    return "\n".join(f"INFO  jepsen.util - {p}\t:{t}\t:{f}\t{value}" for p, t, f, value in ops)
+
+
+def done(*steps: tuple[str, Any, Any]) -> list[tuple[int, str, str, Any]]:
+    """One process, one operation after the other: (f, asked, answered)."""
+    return [row for f, asked, answered in steps for row in ((0, "invoke", f, asked), (0, "ok", f, answered))]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (":ok", Keyword("ok")),
+        ("[1 -2 3.5 nil true]", [1, -2, 3.5, None, True]),
+        ('{:a "x\\ny", [1 2] #{3}}', {Keyword("a"): "x\ny", (1, 2): frozenset([3])}),
+        ("#jepsen.history.Op{:index 0}", {Keyword("index"): 0}),
+        ("(1, 2) ; a comment", [1, 2]),
+        ("[1 #_2 3]", [1, 3]),
+        ("\\a", "a"),
+        ("12N", 12),
+        ("symbol", "symbol"),
+    ],
+)
+def test_edn(text: str, value: object) -> None:
+    assert [value for _, value in read_all(text)] == [value]
+
+
+def test_edn_knows_its_lines() -> None:
+    assert [line for line, _ in read_all("{:a 1}\n\n; no\n{:b\n 2}\n{:c 3}")] == [1, 4, 6]
+
+
+MALFORMED = [
+    (edn((0, "ok", "read", "1")), "history:1", "process 0 completes what it never invoked"),
+    (
+        edn((0, "invoke", "read", "nil"), (0, "invoke", "read", "nil")),
+        "history:2",
+        "has an open operation since line 1",
+    ),
+    (edn((0, "invoke", "read", "nil"), (0, "ok", "write", "1")), "history:2", "line 1 invoked 'read'"),
+    (edn((0, "done", "read", "nil")), "history:1", "type 'done' is not one of invoke, ok, fail, info"),
+    ("{:process 0, :type :invoke}", "history:1", "an operation without :f"),
+    ("{:process 0\n :type", "history:2", "ends in the middle of a value"),
+    ("[1 2]", "history:1", "not a map"),
+    ('{"process": 0, "type": "invoke", "f": "read", "value": null}\n{"process": ', "history:2", "no JSON"),
+    ("hello", "history:1", "no format known begins with 'hello'"),
+    (edn((0, "invoke", "cas", "3"), (0, "ok", "cas", "3")), "history:1", "a swap needs a pair"),
+    (edn((0, "invoke", "pop", "3")), "history:1", "a register knows read, write and cas"),
+    (log_lines((0, "invoke", "read", "nil")) + "\nINFO jepsen.util - 0 :ok", "history:2", "unreadable"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "reason"), MALFORMED, ids=[case[2] for case in MALFORMED])
+def test_malformed_histories_are_errors_with_their_line(tmp_path: Path, text: str, place: str, reason: str) -> None:
+    with pytest.raises(HistoryFormatError) as caught:
+        judge(tmp_path, text, "register")
+    assert caught.value.place.endswith(place)
+    assert reason in caught.value.reason
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HistoryFormatError, match="unreadable"):
+        read_calls(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_empty_history_is_unknown(tmp_path: Path, model: str) -> None:
+    assert judge(tmp_path, "\n", model).outcome is Outcome.UNKNOWN
+
+
+GOOD = [("write", 1, 1), ("read", None, 1), ("cas", [1, 2], [1, 2]), ("read", None, 2)]
+BAD = [*GOOD, ("read", None, 1)]
+
+
+@pytest.mark.parametrize(("steps", "outcome"), [(GOOD, "PASS"), (BAD, "FAIL")])
+@pytest.mark.parametrize("form", ["edn", "json", "array", "log"])
+def test_one_history_in_every_format(
+    tmp_path: Path, form: str, steps: list[tuple[str, Any, Any]], outcome: str
+) -> None:
+    ops = done(*steps)
+    as_edn = [(p, t, f, "nil" if v is None else str(v).replace(",", "")) for p, t, f, v in ops]
+    texts = {
+        "edn": edn(*as_edn),
+        "json": lines(*ops),
+        "array": json.dumps([json.loads(line) for line in lines(*ops).split("\n")]),
+        "log": log_lines(*as_edn),
+    }
+    verdict = judge(tmp_path, texts[form], "register")
+    assert verdict.outcome.name == outcome
+    assert verdict.measures["operations"] == len(steps)
+
+
+def test_repeated_values_are_searched(tmp_path: Path) -> None:
+    steps = [("write", 1, 1), ("write", 2, 2), ("write", 1, 1), ("read", None, 1)]
+    assert judge(tmp_path, lines(*done(*steps)), "register").outcome is Outcome.PASS
+    verdict = judge(tmp_path, lines(*done(*steps, ("read", None, 2))), "register")
+    assert verdict.outcome is Outcome.FAIL
+    assert "the state before its return is 1" in verdict.anomalies[0].sentence
+
+
+def test_a_refused_swap_is_evidence_in_text_logs_only(tmp_path: Path) -> None:
+    ops = [
+        (0, "invoke", "write", "1"),
+        (0, "ok", "write", "1"),
+        (0, "invoke", "cas", "[1 2]"),
+        (0, "fail", "cas", "[1 2]"),
+    ]
+    assert judge(tmp_path, log_lines(*ops), "register").outcome is Outcome.FAIL
+    assert judge(tmp_path, edn(*ops), "register").outcome is Outcome.PASS
+
+
+def test_the_nemesis_is_no_process(tmp_path: Path) -> None:
+    text = edn(*done(("write", 1, 1))) + '\n{:process :nemesis, :type :info, :f :kill, :value "n1"}'
+    assert judge(tmp_path, text, "register").outcome is Outcome.PASS
+
+
+def test_an_operation_that_never_returned_may_have_happened(tmp_path: Path) -> None:
+    ops = [(1, "invoke", "write", 7), *done(("read", None, 7))]
+    assert judge(tmp_path, lines(*ops), "register").outcome is Outcome.PASS
+
+
+QUEUE = [("enqueue", "a", "a"), ("enqueue", "b", "b")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "fifo", "bag"),
+    [
+        ([*QUEUE, ("dequeue", None, "a"), ("dequeue", None, "b"), ("dequeue", None, None)], "PASS", "PASS"),
+        ([*QUEUE, ("dequeue", None, "b"), ("dequeue", None, "a")], "FAIL", "PASS"),
+        ([*QUEUE, ("dequeue", None, "a"), ("dequeue", None, None)], "FAIL", "FAIL"),
+        ([*QUEUE, ("dequeue", None, "a"), ("dequeue", None, "a")], "FAIL", "FAIL"),
+        ([*QUEUE, ("dequeue", None, "c")], "FAIL", "FAIL"),
+        ([*QUEUE, ("drain", None, ["b", "a"])], "PASS", "PASS"),
+        ([*QUEUE, ("drain", None, ["a"])], "FAIL", "FAIL"),
+        ([("enqueue", 1, 1), ("enqueue", 1, 1), ("dequeue", None, 1), ("dequeue", None, 1)], "PASS", "PASS"),
+        ([("enqueue", 1, 1), ("enqueue", 1, 1), ("dequeue", None, 1), ("dequeue", None, None)], "FAIL", "FAIL"),
+    ],
+)
+def test_queues_and_bags(tmp_path: Path, steps: list[tuple[str, Any, Any]], fifo: str, bag: str) -> None:
+    text = lines(*done(*steps))
+    assert (judge(tmp_path, text, "queue").outcome.name, judge(tmp_path, text, "bag").outcome.name) == (fifo, bag)
+
+
+def test_an_unknown_dequeue_may_have_eaten_a_message(tmp_path: Path) -> None:
+    ops = [*done(*QUEUE), (1, "invoke", "dequeue", None), (1, "info", "dequeue", None)]
+    text = lines(*ops, *done(("dequeue", None, "b"), ("dequeue", None, None)))
+    verdict = judge(tmp_path, text, "queue")
+    assert verdict.outcome is Outcome.PASS
+    assert (verdict.measures["lost"], verdict.measures["lost_for_certain"]) == (1, 0)
+
+
+def test_a_loss_is_explained_in_words(tmp_path: Path) -> None:
+    verdict = judge(tmp_path, lines(*done(*QUEUE, ("dequeue", None, "b"), ("dequeue", None, None))), "queue")
+    assert verdict.anomalies[0].sentence == (
+        "'a', 'b': never came out, although one put in later did. Proof: line 1: process 0 enqueue 'a' (ok); "
+        "line 3: process 0 enqueue 'b' (ok); line 5: process 0 dequeue 'b' (ok)"
+    )
+
+
+def txn(*steps: Any) -> tuple[str, Any, Any]:
+    """Elle: reads are asked with nil."""
+    return (
+        "txn",
+        [[step[0], step[1], None if step[0] == "r" else step[2]] for step in steps],
+        [list(s) for s in steps],
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcome"),
+    [
+        ([txn(("append", "x", 1)), txn(("append", "x", 2)), txn(("r", "x", [1, 2]))], "PASS"),
+        ([txn(("append", "x", 1)), txn(("append", "x", 2)), txn(("r", "x", [2, 1]))], "FAIL"),
+        ([txn(("append", "x", 1)), txn(("append", "x", 2)), txn(("r", "x", [2]))], "FAIL"),
+        ([txn(("append", "x", 1)), txn(("r", "x", []))], "FAIL"),
+        ([txn(("append", "x", 1)), txn(("append", "y", 1)), txn(("r", "y", [1]))], "PASS"),
+        ([txn(("append", "x", 1), ("r", "y", []))], "UNKNOWN"),
+    ],
+)
+def test_elle_list_append(tmp_path: Path, steps: list[tuple[str, Any, Any]], outcome: str) -> None:
+    assert judge(tmp_path, lines(*done(*steps)), "log").outcome.name == outcome
+
+
+def test_appends_that_nobody_read_may_be_anywhere_behind(tmp_path: Path) -> None:
+    """Acknowledged after the last read was invoked: still possible. Before: lost."""
+    late = [(1, "invoke", "read", None), *done(("append", 1, None)), (1, "ok", "read", [])]
+    assert judge(tmp_path, lines(*late), "log").outcome is Outcome.PASS
+    lost = [*done(("append", 1, None)), (1, "invoke", "read", None), (1, "ok", "read", [])]
+    verdict = judge(tmp_path, lines(*lost), "log")
+    assert verdict.anomalies[0].kind == "stale-or-lost"
+
+
+@pytest.mark.parametrize(
+    ("polled", "outcome"),
+    [([[5, "a"], [7, "b"]], "PASS"), ([[5, "b"]], "FAIL"), ([[7, "b"], [5, "a"]], "FAIL"), ([[5, "z"]], "FAIL")],
+)
+def test_kafka_sends_and_polls_with_gaps(tmp_path: Path, polled: list[Any], outcome: str) -> None:
+    steps = [
+        ("send", [["send", "k", "a"]], [["send", "k", [5, "a"]]]),
+        ("send", [["send", "k", "b"]], [["send", "k", [7, "b"]]]),
+        ("poll", [["poll"]], [["poll", {"k": polled}]]),
+    ]
+    assert judge(tmp_path, lines(*done(*steps)), "log").outcome.name == outcome
+
+
+def test_our_own_form_of_logs(tmp_path: Path) -> None:
+    steps = [("append", "a", {"offset": 0}), ("end", None, 1), ("poll", 0, ["a"]), ("poll", 1, [])]
+    assert judge(tmp_path, lines(*done(*steps)), "log").outcome is Outcome.PASS
+    assert judge(tmp_path, lines(*done(*steps, ("end", None, 0))), "log").outcome is Outcome.FAIL
+
+
+def test_locks(tmp_path: Path) -> None:
+    held = [(0, "invoke", "acquire", None), (0, "ok", "acquire", None)]
+    other = [(1, "invoke", "acquire", None), (1, "ok", "acquire", None)]
+    freed = [(0, "invoke", "release", None), (0, "ok", "release", None)]
+    assert judge(tmp_path, lines(*held, *freed, *other), "mutex").outcome is Outcome.PASS
+    assert judge(tmp_path, lines(*held, *other, *freed), "mutex").outcome is Outcome.FAIL

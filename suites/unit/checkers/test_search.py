@@ -1,0 +1,97 @@
+"""The general search: budgets, parts, where it got stuck, and that a spent budget is never a pass."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from checkers.models import IMPOSSIBLE, bag, fifo, key, mutex, register, stream
+from checkers.search import Operation, search, search_parts
+
+
+def op(call: int, ret: int | None, *arg: object) -> Operation:
+    return Operation(call, ret, arg, call)
+
+
+def stale(clients: int) -> list[Operation]:
+    """That many writes at once, over and over, and at the end a value that was never there: all orders must be
+    tried."""
+    rng = Random(1)
+    ops = [op(10 * step, 10 * step + 9, "write", rng.randrange(5)) for step in range(20) for _ in range(clients)]
+    return [*ops, op(1000, 1001, "read", 99)]
+
+
+@pytest.mark.parametrize(
+    ("model", "legal", "illegal"),
+    [
+        (register(), [("write", 1), ("cas", 1, 2), ("refused", 1), ("read", 2)], [("write", 1), ("refused", 1)]),
+        (key(), [("put", "a"), ("append", "b"), ("get", "ab")], [("put", "a"), ("get", "b")]),
+        (fifo(), [("enqueue", 1), ("enqueue", 2), ("dequeue", 1), ("take",), ("empty",)], [("enqueue", 1), ("empty",)]),
+        (bag(), [("enqueue", 1), ("enqueue", 2), ("dequeue", 2), ("dequeue", 1), ("empty",)], [("dequeue", 1)]),
+        (
+            stream(),
+            [("append", (1, 2), 0), ("poll", 1, (2,)), ("end", 2), ("empty", 2)],
+            [("append", (1,), 0), ("end", 0)],
+        ),
+        (mutex(), [("acquire", 1), ("refused", 2), ("release", 1), ("acquire", 2)], [("acquire", 1), ("acquire", 2)]),
+    ],
+    ids=["register", "key", "fifo", "bag", "stream", "mutex"],
+)
+def test_models_one_operation_after_the_other(model: object, legal: list[tuple], illegal: list[tuple]) -> None:
+    for steps, wanted in ((legal, True), (illegal, False)):
+        ops = [Operation(2 * index, 2 * index + 1, arg, index) for index, arg in enumerate(steps)]
+        assert search(ops, model).linearizable is wanted  # type: ignore[arg-type]
+
+
+def test_a_spent_budget_is_unknown_with_its_reason() -> None:
+    result = search(stale(10), register(), budget=50)
+    assert result.linearizable is None
+    assert result.reason == "more than 50 configurations"
+
+
+def test_the_same_within_the_budget_is_illegal() -> None:
+    result = search(stale(3), register())
+    assert result.linearizable is False
+    assert result.stuck is not None
+    assert result.stuck.arg == ("read", 99)
+    assert set(result.states) <= {0, 1, 2, 3, 4}
+
+
+def test_an_easy_violation_of_one_part_is_found_beside_a_hard_part() -> None:
+    hard, easy = stale(40), [op(0, 1, "write", 1), op(2, 3, "read", 2)]
+    result, index = search_parts([hard, easy], register(), budget=100_000)
+    assert (result.linearizable, index) == (False, 1)
+
+
+def test_a_hard_part_alone_is_unknown() -> None:
+    result, index = search_parts([stale(60)], register(), budget=3_000)
+    assert (result.linearizable, index) == (None, 0)
+
+
+def test_equal_stamps_are_concurrent() -> None:
+    assert search([op(0, 5, "write", 1), op(5, 6, "read", None)], register()).linearizable is True
+    assert search([op(0, 5, "write", 1), op(6, 7, "read", None)], register()).linearizable is False
+
+
+def test_twenty_unknown_writes_are_no_burden() -> None:
+    """Lazy: an unknown write is tried only where somebody waits for its value."""
+    unknown = [op(index, None, "write", 100 + index) for index in range(20)]
+    known = [op(1000 + 2 * index, 1001 + 2 * index, "write", index % 3) for index in range(500)]
+    reads = [op(3000, 3001, "read", 499 % 3), op(3002, 3003, "read", 119), op(3004, 3005, "read", 499 % 3)]
+    result = search([*unknown, *known, *reads], register())
+    assert result.linearizable is False
+    assert result.configurations < 5_000
+
+
+def test_nothing_happened_is_legal() -> None:
+    assert search([], register()).linearizable is True
+    assert search_parts([], register())[0].linearizable is True
+
+
+def test_an_unknown_observer_has_no_effect() -> None:
+    assert search([op(0, None, "read", 7)], register()).linearizable is True
+
+
+def test_impossible_is_no_state() -> None:
+    assert register().step(1, ("read", 2)) is IMPOSSIBLE
