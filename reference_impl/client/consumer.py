@@ -29,11 +29,11 @@ from typing import Final
 
 from reference_impl.client.client import Client, Part
 from reference_impl.client.model import MessageQueue, PulledMessage, PullOutcome
-from reference_impl.client.status import OK, remark_of, status_of
+from reference_impl.client.status import DAMAGED_ANSWER, OK, remark_of, status_of
 from reference_impl.environment import MS, SECOND, Address, Environment
 from reference_impl.wire.codes import RequestCode
 from reference_impl.wire.fields import ext_fields, integer_or_none
-from reference_impl.wire.frame import Command
+from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.message import COMPRESSED, PROPERTY_TAGS, Message, decode_records
 from reference_impl.wire.remoting import Answer, CallFailed
 
@@ -275,9 +275,11 @@ class PullConsumer(Part):
         started_ns: int,
         answer: Answer,
     ) -> PullOutcome:
-        status = status_of(answer)
-        told = {name: _number(answer, name) for name in ("nextBeginOffset", "minOffset", "maxOffset")}
-        messages = decode_records(answer.body) if isinstance(answer, Command) and status == OK else []
+        status, messages, remark = self._read(queue, answer)
+        told = {
+            name: -1 if status == DAMAGED_ANSWER else _number(answer, name)
+            for name in ("nextBeginOffset", "minOffset", "maxOffset")
+        }
         return PullOutcome(
             queue=queue,
             address=address,
@@ -288,11 +290,22 @@ class PullConsumer(Part):
             min_offset=told["minOffset"],
             max_offset=told["maxOffset"],
             suggested_broker_id=_number(answer, "suggestWhichBrokerId"),
-            messages=tuple(pulled(queue, message) for message in messages if self._wants(queue.topic, message)),
+            messages=messages,
             started_ns=started_ns,
             ended_ns=env.now(),
-            remark=remark_of(answer),
+            remark=remark,
         )
+
+    def _read(self, queue: MessageQueue, answer: Answer) -> tuple[str, tuple[PulledMessage, ...], str]:
+        """Status, messages and remark of an answer; records that cannot be read are a failure of the pull, not ours."""
+        status = status_of(answer)
+        if not isinstance(answer, Command) or status != OK:
+            return status, (), remark_of(answer)
+        try:
+            records = [record for record in decode_records(answer.body) if self._wants(queue.topic, record)]
+            return status, tuple(pulled(queue, record) for record in records), remark_of(answer)
+        except RemoteWireError as error:
+            return DAMAGED_ANSWER, (), str(error)
 
     def _wants(self, topic: str, message: Message) -> bool:
         """The broker compares hashes only; the text decides here."""
@@ -348,18 +361,25 @@ class PullConsumer(Part):
 
 
 def pulled(queue: MessageQueue, message: Message) -> PulledMessage:
-    """A stored record as the application gets it: the body inflated."""
+    """A stored record as the application gets it: the body inflated; ``RemoteWireError`` if that cannot be done."""
     return PulledMessage(
         queue=queue,
         queue_offset=message.queue_offset,
         physical_offset=message.physical_offset,
-        body=zlib.decompress(message.body) if message.sys_flag & COMPRESSED else message.body,
+        body=_inflated(message.body) if message.sys_flag & COMPRESSED else message.body,
         properties=message.property_map(),
         born_ms=message.born_timestamp,
         stored_ms=message.store_timestamp,
         reconsume_times=message.reconsume_times,
         message_id=message.message_id(),
     )
+
+
+def _inflated(body: bytes) -> bytes:
+    try:
+        return zlib.decompress(body)
+    except zlib.error as error:
+        raise RemoteWireError(f"a compressed body cannot be inflated: {error}") from error
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,8 @@
 
 Question: which text stands for this answer in a history? ``OK`` (``SEND_OK`` for a send), RocketMQ's name of any other
 code, or what became of a call without an answer: ``CONNECT_FAILED`` (certainly not sent), ``TIMEOUT`` and
-``CONNECTION_CLOSED`` (perhaps carried out). ``NO_ROUTE`` is our own: nobody was asked because no route was known.
+``CONNECTION_CLOSED`` (perhaps carried out). Two words are ours: ``NO_ROUTE`` (nobody was asked because no route was
+known) and ``DAMAGED_ANSWER`` (a pull brought records that cannot be read).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ CONNECT_FAILED: Final = "CONNECT_FAILED"
 TIMEOUT: Final = "TIMEOUT"
 CONNECTION_CLOSED: Final = "CONNECTION_CLOSED"
 NO_ROUTE: Final = "NO_ROUTE"
+DAMAGED_ANSWER: Final = "DAMAGED_ANSWER"
 
 STORED: Final = frozenset({SEND_OK, "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE"})
 """The message is in a log; only SEND_OK promises anything."""

@@ -188,6 +188,25 @@ def test_tags_are_compared_by_their_text() -> None:
     assert setup.world.requests(Code.PULL_MESSAGE)[0].fields["subscription"] == "TagA || TagB"
 
 
+DAMAGED = {
+    "a compressed body that is none": record(3, b"not zlib", sys_flag=0x301),
+    "a record that is cut off": record(3)[:-1],
+    "no record at all": b"\0" * 64,
+}
+
+
+@pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED)
+def test_an_answer_that_cannot_be_read_is_asked_for_again_after_a_second(body: bytes) -> None:
+    setup = Setup()
+    setup.server.found(3, body)
+    setup.assign(3)
+    (outcome,) = setup.outcomes
+    assert (outcome.status, outcome.next_offset, outcome.messages) == ("DAMAGED_ANSWER", -1, ())
+    assert outcome.remark
+    setup.world.pass_time(SECOND)
+    assert setup.pulled() == [3, 3]
+
+
 def test_a_compressed_body_is_inflated() -> None:
     setup = Setup()
     setup.server.found(0, record(0, zlib.compress(b"packed"), sys_flag=0x301))
