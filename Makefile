@@ -39,4 +39,4 @@ docs: .venv/.mqchaos-setup
 	@touch $@
 
 clean:
-	rm -rf runs lake marts dashboard.html
+	rm -rf demo runs lake marts dashboard.html
