@@ -1,1 +1,94 @@
-"""Checkers: a history's columns in, a verdict with its evidence out."""
+"""Checkers: a history's columns in, a verdict with its evidence out.
+
+    from checkers import History, RunFacts, check_all        a run of ours: every check under the contract of its mode
+    from checkers import check_file                           anyone's history against a model
+    from checkers import LogInput, check_log                  the theorems themselves, on numpy columns
+
+Names are loaded when they are first used, so that importing one checker does not load all of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from checkers.check import check_all
+    from checkers.contract import classify, contract_of
+    from checkers.deliveries import delivery_counts, delivery_order
+    from checkers.explain import timeline
+    from checkers.facts import RunFacts
+    from checkers.foreign import check_calls, check_file
+    from checkers.history import History, HistoryFormatError
+    from checkers.log import LogInput, LogResult, check_log
+    from checkers.max_register import MaxRegisterInput, check_max_register
+    from checkers.mutex import MutexInput, check_mutex, check_semaphore
+    from checkers.queue import QueueInput, check_queue, total_queue
+    from checkers.register import RegisterInput, check_register
+    from checkers.search import Operation, search_parts
+    from checkers.sequential import check_sequential
+    from checkers.sessions import check_sessions
+    from checkers.verdict import Anomaly, Outcome, Verdict, worst
+
+_HOMES = {
+    "check": ("check_all",),
+    "contract": ("classify", "contract_of"),
+    "deliveries": ("delivery_counts", "delivery_order"),
+    "explain": ("timeline",),
+    "facts": ("RunFacts",),
+    "foreign": ("check_calls", "check_file"),
+    "history": ("History", "HistoryFormatError"),
+    "log": ("LogInput", "LogResult", "check_log"),
+    "max_register": ("MaxRegisterInput", "check_max_register"),
+    "mutex": ("MutexInput", "check_mutex", "check_semaphore"),
+    "queue": ("QueueInput", "check_queue", "total_queue"),
+    "register": ("RegisterInput", "check_register"),
+    "search": ("Operation", "search_parts"),
+    "sequential": ("check_sequential",),
+    "sessions": ("check_sessions",),
+    "verdict": ("Anomaly", "Outcome", "Verdict", "worst"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Anomaly",
+    "History",
+    "HistoryFormatError",
+    "LogInput",
+    "LogResult",
+    "MaxRegisterInput",
+    "MutexInput",
+    "Operation",
+    "Outcome",
+    "QueueInput",
+    "RegisterInput",
+    "RunFacts",
+    "Verdict",
+    "check_all",
+    "check_calls",
+    "check_file",
+    "check_log",
+    "check_max_register",
+    "check_mutex",
+    "check_queue",
+    "check_register",
+    "check_semaphore",
+    "check_sequential",
+    "check_sessions",
+    "classify",
+    "contract_of",
+    "delivery_counts",
+    "delivery_order",
+    "search_parts",
+    "timeline",
+    "total_queue",
+    "worst",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its module."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'checkers' has no attribute {name!r}")
+    return getattr(import_module(f"checkers.{home}"), name)
