@@ -12,10 +12,10 @@ Limits. A drawing shows at most :data:`DRAWN_MAX` operations: it is for the proo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
+from checkers.drawing import Band, Bar, draw, span
 from checkers.facts import RunFacts
 from checkers.history import History, seconds
 from checkers.log_input import LogViolation
@@ -82,71 +82,18 @@ def near(history: History, facts: RunFacts, ops: Sequence[int]) -> str:
     return f"Nearest fault: {fault.words()}." if fault else "No fault was injected."
 
 
-_LANE, _LEFT, _WIDTH, _TOP = 22, 10, 900, 34
-_COLOURS = {"ok": "#2f7d4f", "weak": "#b58900", "info": "#8a8a8a", "fail": "#b03a2e"}
-
-
 def timeline(history: History, facts: RunFacts, ops: Sequence[int], title: str = "") -> str:
     """An SVG of *ops* (at most :data:`DRAWN_MAX`) on the run's clock, with the faults of that time behind them."""
     known = [op for op in dict.fromkeys(ops) if op >= 0][:DRAWN_MAX]
     rows = history.ops.rows(np.array(known, dtype=np.int64))
     rows = rows[np.argsort(history.ops.invoke_event[rows], kind="stable")]
-    begin, end = _span(history, rows)
-    height = _TOP + _LANE * len(rows) + 24
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="16" font-weight="bold">{escape(title)}</text>',
-        *_fault_bands(facts, begin, end, height),
-        *(line for lane, row in enumerate(rows.tolist()) for line in _bar(history, row, lane, begin, end)),
-        f'<text x="{_LEFT}" y="{height - 6}" fill="#555">{seconds(begin)}</text>',
-        f'<text x="{_WIDTH - _LEFT}" y="{height - 6}" fill="#555" text-anchor="end">{seconds(end)}</text>',
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
+    bars = [_bar(history, row) for row in rows.tolist()]
+    begin, end = span(bars)
+    bands = [Band(fault.kind, fault.begin_ns, fault.heal_ns) for fault in facts.faults]
+    return draw(bars, title, bands, (seconds(begin), seconds(end)))
 
 
-def _span(history: History, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[int, int]:
-    if not len(rows):
-        return 0, 1
-    invoked, completed = history.ops.invoke_ns[rows], history.ops.complete_ns[rows]
-    begin = int(invoked.min())
-    end = max(int(invoked.max()), int(completed.max()))
-    margin = max((end - begin) // 20, 1)
-    return max(0, begin - margin), end + margin
-
-
-def _x(ns: int, begin: int, end: int) -> int:
-    """Integer pixels, so that a drawing is the same on every machine."""
-    inside = min(max(ns, begin), end)
-    return _LEFT + (inside - begin) * (_WIDTH - 2 * _LEFT) // max(end - begin, 1)
-
-
-def _fault_bands(facts: RunFacts, begin: int, end: int, height: int) -> list[str]:
-    bands = []
-    for fault in facts.faults:
-        if fault.begin_ns > end or fault.heal_ns < begin:
-            continue
-        left, right = _x(fault.begin_ns, begin, end), _x(fault.heal_ns, begin, end)
-        bands.append(f'<rect x="{left}" y="22" width="{max(right - left, 2)}" height="{height - 44}" fill="#f6d9d5"/>')
-        bands.append(f'<text x="{left + 3}" y="32" fill="#b03a2e" font-size="10">{escape(fault.kind)}</text>')
-    return bands
-
-
-def _bar(history: History, row: int, lane: int, begin: int, end: int) -> list[str]:
+def _bar(history: History, row: int) -> Bar:
     ops = history.ops
-    top = _TOP + lane * _LANE
-    is_open = int(ops.complete_ns[row]) < 0
-    left = _x(int(ops.invoke_ns[row]), begin, end)
-    right = _x(end if is_open else int(ops.complete_ns[row]), begin, end)
-    colour = _COLOURS[ops.outcome[row]]
-    dash = ' stroke-dasharray="4 3"' if is_open else ""
-    near_left = left < _WIDTH // 2
-    x, anchor = (left + 4, "start") if near_left else (right - 4, "end")
-    label = escape(history.op_text(int(ops.op[row])))
-    return [
-        f'<rect x="{left}" y="{top}" width="{max(right - left, 3)}" height="16" rx="3" fill="{colour}" '
-        f'fill-opacity="0.25" stroke="{colour}"{dash}/>',
-        f'<text x="{x}" y="{top + 12}" text-anchor="{anchor}">{label}</text>',
-    ]
+    end = int(ops.complete_ns[row])
+    return Bar(history.op_text(int(ops.op[row])), int(ops.invoke_ns[row]), end if end >= 0 else None, ops.outcome[row])
