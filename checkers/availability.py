@@ -8,7 +8,8 @@ end of the load, in which at least one operation was invoked and did not succeed
 invocation and ends with the next success. What nobody asked is not unavailability.
 
 After a fault, for each queue: *detect* is the time from the fault to the first failing operation, *return* the time to
-the first success invoked after it (RTO). A promise is broken if
+the first success invoked after it (RTO); between them lie *restart*, *elect* and *route*, where somebody told of
+them. A promise is broken if
 
     not-recovered     operations were invoked after heal + deadline, and none of them succeeded
     others-down       while the fault lasted (at least 1 s, 10 operations) a broker that it did not hit served nobody
@@ -25,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import Ints
-from checkers.facts import FaultFact, RunFacts
+from checkers.facts import FaultFact, RunFacts, broker_name
 from checkers.history import History, seconds
+from checkers.routes import views_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 KINDS = {"send": ("send",), "read": ("pull",)}
@@ -97,7 +99,11 @@ def check_availability(history: History, facts: RunFacts) -> Verdict:
     lanes = lanes_of(history)
     end_ns = _end_of_load(history, facts)
     windows = [window for lane in lanes for window in windows_of(lane, end_ns)]
-    returns = [_return(history, lane, fault) for fault in facts.faults for lane in lanes]
+    returns = [
+        _return(history, lane, fault) | _milestones(history, facts, fault, history.queues.broker_of(lane.queue))
+        for fault in facts.faults
+        for lane in lanes
+    ]
     anomalies = [*_not_recovered(history, facts, lanes), *_others_down(history, facts, lanes)]
     reasons = [] if any(lane.success.any() for lane in lanes) else ["no operation succeeded: nothing was available"]
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
@@ -128,6 +134,47 @@ def _return(history: History, lane: Lane, fault: FaultFact) -> dict[str, Any]:
         "detect_ns": int(lane.ns[failed[0]]) - fault.begin_ns if len(failed) else -1,
         "return_ns": int(lane.ns[good[0]]) - fault.begin_ns if len(good) else -1,
     }
+
+
+def _milestones(history: History, facts: RunFacts, fault: FaultFact, broker: str) -> dict[str, int]:
+    """What had to happen before service could return, in ns from the fault, −1 where it did not (or nobody told).
+
+    *restart*: a node of the broker was started; *elect*: one became master or leader; *route*: a NameServer took up
+    the broker (its own note), or named it again to a client that it had not named it to.
+    """
+    if not fault.hits(broker):
+        return {"restart_ns": -1, "elect_ns": -1, "route_ns": -1}
+    starts = [ns for node, its in facts.starts.items() if broker_name(node) == broker for ns in its]
+    events = history.events
+    roles = events.kind.mask("role")
+    elected = roles & events.step.mask("became_master", "became_leader")
+    mine = [row for row in np.flatnonzero(elected).tolist() if broker_name(events.node[row]) == broker]
+    registered = [
+        int(events.ns[row])
+        for row in np.flatnonzero(roles & events.step.mask("broker_registered")).tolist()
+        if f'"{broker}"' in events.detail[row]
+    ]
+    return {
+        "restart_ns": _first_after(fault.begin_ns, starts),
+        "elect_ns": _first_after(fault.begin_ns, events.ns[mine].tolist()),
+        "route_ns": _first_after(fault.begin_ns, registered or _listed_again(history, broker, fault.begin_ns)),
+    }
+
+
+def _first_after(begin_ns: int, instants: list[int]) -> int:
+    """From *begin_ns* to the first of *instants* after it, −1 without any."""
+    return min((ns for ns in instants if ns > begin_ns), default=begin_ns - 1) - begin_ns
+
+
+def _listed_again(history: History, broker: str, begin_ns: int) -> list[int]:
+    """When a NameServer first named *broker* to a client after an answer without it."""
+    found, missing = [], set()
+    for view in views_of(history):
+        if view.complete_ns > begin_ns and broker not in view.brokers:
+            missing.add(view.server)
+        elif view.server in missing and broker in view.brokers:
+            found.append(view.complete_ns)
+    return found
 
 
 def _not_recovered(history: History, facts: RunFacts, lanes: list[Lane]) -> list[Anomaly]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from checkers.availability import check_availability, lanes_of, windows_of
 from checkers.verdict import Outcome, Verdict
 from suites.unit.checkers.build import MS, Build
@@ -58,6 +60,7 @@ def test_the_time_to_return_is_measured_from_the_fault() -> None:
     verdict = judge(outage())
     assert verdict.outcome is Outcome.PASS
     (returned,) = verdict.measures["returns"]
+    assert [returned.pop(name) for name in ("restart_ns", "elect_ns", "route_ns")] == [-1, -1, -1]
     assert returned == {
         "fault": "f1",
         "kind": "send",
@@ -68,6 +71,30 @@ def test_the_time_to_return_is_measured_from_the_fault() -> None:
     }
     assert verdict.measures["rto_max_ms"] == 405
     assert verdict.measures["resolution_ms"] == 20
+
+
+def test_the_way_back_is_split_where_somebody_told_of_it() -> None:
+    build = outage()
+    build.event(500, "node", "started", "broker-a-0")
+    build.event(530, "role", "became_master", "broker-a-0")
+    build.event(540, "role", "broker_registered", "namesrv-1", broker="broker-b")
+    build.event(560, "role", "broker_registered", "namesrv-1", broker="broker-a")
+    (returned,) = judge(build).measures["returns"]
+    assert [returned[name] // MS for name in ("restart_ns", "elect_ns", "route_ns", "return_ns")] == [
+        305,
+        335,
+        365,
+        405,
+    ]
+
+
+def test_a_route_that_comes_back_is_seen_by_clients_where_no_nameserver_tells() -> None:
+    build = outage()
+    for at, brokers in ((100, ("broker-a",)), (300, ()), (580, ("broker-a",))):
+        detail = json.dumps({broker: {"ids": [0]} for broker in brokers})
+        build.op("route", at, at + 1, "OK", node="namesrv-1", count=len(brokers), detail=detail)
+    (returned,) = judge(build).measures["returns"]
+    assert returned["route_ns"] == 386 * MS
 
 
 def test_service_that_does_not_come_back_is_a_failure() -> None:
