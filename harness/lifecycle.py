@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -325,7 +325,7 @@ class Life:
             load=load,
             queues=tuple(self._queues()),
             nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
-            classify=lambda f, status: classify(f, status, mode),
+            classify=cache(lambda f, status: classify(f, status, mode)),
         )
 
     def _replicas(self) -> tuple[QueueAddress, ...]:

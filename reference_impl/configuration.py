@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
@@ -117,7 +118,13 @@ _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 def property_names(kind: type[msgspec.Struct]) -> list[str]:
     """RocketMQ's names of the fields of *kind*."""
-    return [item.encode_name for item in msgspec.structs.fields(kind)]
+    return [item.encode_name for item in _fields(kind)]
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Evaluating annotations takes longer than all of the rest."""
+    return msgspec.structs.fields(kind)
 
 
 def bind(kind: type[T], values: Mapping[str, str]) -> T:
@@ -125,7 +132,7 @@ def bind(kind: type[T], values: Mapping[str, str]) -> T:
     those of *values* that it names; the others keep their defaults."""
     bound = {
         item.name: _typed(item.encode_name, values[item.encode_name].strip(), item.type)
-        for item in msgspec.structs.fields(kind)
+        for item in _fields(kind)
         if item.encode_name in values
     }
     return kind(**bound)

@@ -17,6 +17,7 @@ Own additions:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, Literal, get_args
 
 import msgspec
@@ -84,7 +85,7 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Bind RocketMQ property names; ``ValueError`` names the property, the value and what was expected."""
         _refuse_unsupported(properties)
         values: dict[str, Any] = {}
-        for field in msgspec.structs.fields(cls):
+        for field in _fields(cls):
             name = _PROPERTY.get(field.name) or _camel(field.name)
             if name in properties:
                 values[field.name] = _bind(name, properties[name].strip(), field.type)
@@ -96,6 +97,12 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     def property_names(cls) -> list[str]:
         """RocketMQ's names of all fields: what a store obeys."""
         return [_PROPERTY.get(name) or _camel(name) for name in cls.__struct_fields__]
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Evaluating annotations takes longer than all of the rest."""
+    return msgspec.structs.fields(kind)
 
 
 def _refuse_unsupported(properties: Mapping[str, str]) -> None:

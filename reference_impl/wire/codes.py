@@ -11,6 +11,7 @@ are used. Codes without a name print as ``CODE_n``.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 
@@ -219,6 +220,7 @@ def request_name(code: int) -> str:
     return RequestCode(code).name if code in _REQUESTS else f"CODE_{code}"
 
 
+@lru_cache(maxsize=1024)
 def response_name(code: int) -> str:
     """``SUCCESS`` for 0, ``CODE_77`` for a number without a name."""
     return ResponseCode(code).name if code in _RESPONSES else f"CODE_{code}"
