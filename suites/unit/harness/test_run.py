@@ -173,7 +173,7 @@ def test_unknown_backends_and_targets_are_usage_errors():
 
 def test_judging_the_folder_again_gives_the_same(tmp_path):
     result = run_scenario(tiny(CUT), seed=2, out=tmp_path)
-    again = judge(runfolder.load_history(result.folder), runfolder.read_run(result.folder))
+    again = judge(runfolder.load_history(result.folder), runfolder.read_run(result.folder), result.folder)
     assert [verdict.to_json() for verdict in again] == [verdict.to_json() for verdict in result.verdicts]
 
 
