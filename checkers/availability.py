@@ -125,6 +125,8 @@ def _return(history: History, lane: Lane, fault: FaultFact) -> dict[str, Any]:
     healed = int(np.searchsorted(lane.ns, fault.heal_ns))
     failed = failed[failed < max(healed, after + 1)] if len(failed) else failed
     start = int(failed[0]) if len(failed) else after
+    if len(failed):  # what fails before the act is over may be a refusal, and the hit node may still serve the next
+        start = max(start, int(np.searchsorted(lane.ns, fault.inject_ns)))
     good = start + np.flatnonzero(lane.success[start:])
     return {
         "fault": fault.fault,

@@ -138,3 +138,14 @@ def test_latencies_are_of_sends_that_succeeded() -> None:
     measures = judge(build).measures
     assert (measures["send_p50_us"], measures["send_p99_us"]) == (2_000, 3_000)
     assert "send_p50_us" not in judge(Build()).measures
+
+
+def test_a_refusal_while_the_fault_is_being_done_is_not_yet_the_outage() -> None:
+    build = Build()
+    build.fault("kill", "broker-a-0", 100, 200, heal=500)
+    build.send(90, 91, 0, 0)
+    build.send(120, 121, 1, status="SYSTEM_BUSY")
+    build.send(140, 141, 2, 1)
+    build.send(300, 301, 3, status="CONNECT_FAILED")
+    build.send(600, 601, 4, 2)
+    assert judge(build).measures["rto_max_ms"] == 500
