@@ -48,7 +48,7 @@ from suites.unit.checkers.synthetic import log_history, queue_history, register_
 PUBLIC = Path(__file__).parent.parent / "suites" / "public" / "porcupine"
 TIMES = 3
 MILLION = 1_000_000
-PORCUPINE_LIMIT_S = 20
+PORCUPINE_LIMIT_S = 5
 AIMS = {"log": 5e6, "fifo": 3e6, "total": 15e6, "register": 3e6}
 """Operations a second that were aimed at (floors)."""
 
