@@ -198,15 +198,11 @@ class History:
 
     @staticmethod
     def load(folder: Path) -> History:
-        """From the Parquet files of a run folder. ``ops.parquet`` must be there, the others may be absent."""
-        if not (folder / "ops.parquet").is_file():
-            raise HistoryFormatError("ops", -1, "there is no ops.parquet", place=str(folder))
-        tables = {}
-        for name in schema.TABLES:
-            path = folder / f"{name}.parquet"
-            if path.is_file():
-                tables[name] = _read_parquet(path, name)
-        return History.from_arrow(tables)
+        """From the Parquet files of a run folder. All five must be there: without reads everything would seem lost."""
+        missing = [name for name in schema.TABLES if not (folder / f"{name}.parquet").is_file()]
+        if missing:
+            raise HistoryFormatError(missing[0], -1, f"there is no {missing[0]}.parquet", place=str(folder))
+        return History.from_arrow({name: _read_parquet(folder / f"{name}.parquet", name) for name in schema.TABLES})
 
     def op_text(self, op: int) -> str:
         """One operation in a line, for explanations: ``op 17: send m5 → t/broker-a/0 @12 ok [1.200 s, 1.204 s]``."""

@@ -15,6 +15,7 @@ scenario, seed, defects and code.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -60,13 +61,18 @@ class RunResult:
     folder: Path | None
     measures: Mapping[str, int] = field(default_factory=dict)
     interrupted: bool = False
+    source: str = ""
+    """The scenario's file, where it has one."""
+    defects: tuple[str, ...] = ()
 
     @property
     def replay_command(self) -> str:
         """What a person types to see it again."""
         if self.folder is not None:
             return f"mqchaos replay {self.folder}"
-        return f"mqchaos run {self.scenario} --backend {self.backend} --target {self.target} --seed {self.seed:#x}"
+        words = ["mqchaos", "run", self.source or self.scenario, "--backend", self.backend, "--target", self.target]
+        words += ["--seed", f"{self.seed:#x}", *(word for defect in self.defects for word in ("--defect", defect))]
+        return shlex.join(words)
 
 
 @dataclass
@@ -289,4 +295,6 @@ def _result(attempt: _Attempt, run: Mapping[str, Any], verdicts: tuple[Verdict, 
         folder=attempt.folder,
         measures=life.measures,
         interrupted=run["interrupted"],
+        source=attempt.scenario.source if Path(attempt.scenario.source).is_file() else "",
+        defects=attempt.defects,
     )

@@ -27,6 +27,7 @@ from harness.errors import BackendUnavailable
 from harness.java import find_java
 from reference_impl.environment import Role
 
+COMPLAINT_MAX = 240
 MAVEN_TIMEOUT_S = 900.0
 
 MAIN_CLASSES = {
@@ -161,11 +162,15 @@ def _fetch(version: str, jars: Path) -> None:
     except subprocess.TimeoutExpired:
         raise BackendUnavailable(f"Maven did not fetch RocketMQ {version} within {MAVEN_TIMEOUT_S:g} s") from None
     if done.returncode != 0:
-        raise BackendUnavailable(f"Maven could not fetch RocketMQ {version}: {_complaint(done.stdout)}")
+        raise BackendUnavailable(
+            f"Maven could not fetch RocketMQ {version}: {_complaint(done.stdout)}",
+            hint="not every release has both server artifacts; 4.9.7, 5.1.4, 5.2.0, 5.3.3, 5.4.0 and 5.5.0 have",
+        )
     unfinished.rename(jars)
 
 
 def _complaint(output: str) -> str:
-    """Maven's first sentence; even in batch mode it may begin with an escape code."""
+    """Maven's first sentence, cut to a line or two; even in batch mode it may begin with an escape code."""
     errors = [line.partition("[ERROR] ")[2].strip() for line in output.splitlines()]
-    return next((error for error in errors if error), output.strip()[-300:])
+    complaint = next((error for error in errors if error), output.strip()[-COMPLAINT_MAX:])
+    return complaint if len(complaint) <= COMPLAINT_MAX else f"{complaint[:COMPLAINT_MAX]} …"

@@ -66,6 +66,12 @@ def arrow(tables: dict[str, list[dict[str, Any]]]) -> dict[str, pa.Table]:
     return {name: pa.Table.from_pylist(rows, schema=schema.TABLES[name]) for name, rows in tables.items()}
 
 
+def write_folder(tables: dict[str, list[dict[str, Any]]], folder: Path) -> None:
+    """A run folder's Parquet files; tables that are not given are empty."""
+    for name, table in arrow({name: tables.get(name, []) for name in schema.TABLES}).items():
+        pq.write_table(table, folder / f"{name}.parquet")
+
+
 def test_rows_columns_arrow_and_parquet_give_the_same(tmp_path: Path) -> None:
     tables = rows()
     histories = [
@@ -73,8 +79,7 @@ def test_rows_columns_arrow_and_parquet_give_the_same(tmp_path: Path) -> None:
         History.from_columns({name: arrow(tables)[name].to_pydict() for name in tables}),
         History.from_arrow(arrow(tables)),
     ]
-    for name, table in arrow(tables).items():
-        pq.write_table(table, tmp_path / f"{name}.parquet")
+    write_folder(tables, tmp_path)
     histories.append(History.load(tmp_path))
     shown = [[history.op_text(op) for op in range(3)] for history in histories]
     assert shown.count(shown[0]) == 4
@@ -91,12 +96,16 @@ def test_rows_are_sorted_by_their_keys() -> None:
     assert history.reads.position.tolist() == [0, 1]
 
 
-def test_a_folder_without_operations_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(HistoryFormatError, match=r"there is no ops\.parquet"):
+@pytest.mark.parametrize("missing", schema.TABLES)
+def test_a_folder_that_lacks_a_table_is_an_error(tmp_path: Path, missing: str) -> None:
+    write_folder(rows(), tmp_path)
+    (tmp_path / f"{missing}.parquet").unlink()
+    with pytest.raises(HistoryFormatError, match=rf"there is no {missing}\.parquet"):
         History.load(tmp_path)
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    write_folder(rows(), tmp_path)
     (tmp_path / "ops.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(HistoryFormatError, match="unreadable"):
         History.load(tmp_path)
