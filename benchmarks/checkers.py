@@ -117,8 +117,9 @@ def pipeline(size: int) -> Iterator[Figure]:
 def write_run(log: LogInput, folder: Path) -> None:
     """The columns of a history of ours; stamps become distinct event numbers by their order."""
     tables = run_tables(log)
-    for name, columns in tables.items():
-        pq.write_table(pa.table(columns, schema=schema.TABLES[name]), folder / f"{name}.parquet", compression="zstd")
+    for name, fields in schema.TABLES.items():
+        table = pa.table(tables[name], schema=fields) if name in tables else fields.empty_table()
+        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
 
 
 def run_tables(log: LogInput) -> dict[str, dict[str, Any]]:
