@@ -225,7 +225,8 @@ def seconds(ns: int) -> str:
 def _read_parquet(path: Path, name: str) -> pa.Table:
     try:
         texts = [field.name for field in schema.TABLES[name] if pa.types.is_string(field.type)]
-        return pq.read_table(path, columns=schema.TABLES[name].names, read_dictionary=texts)
+        # An absolute path: pyarrow would read "rocketmq:4.9.7/…" as the address of a file system.
+        return pq.read_table(path.absolute(), columns=schema.TABLES[name].names, read_dictionary=texts)
     except (OSError, pa.ArrowException) as error:
         raise HistoryFormatError(name, -1, f"unreadable: {error}", place=str(path)) from error
 

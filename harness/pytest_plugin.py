@@ -22,6 +22,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -62,7 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers."""
+    """Register the markers; let SIGTERM end the session as Ctrl-C does, so that no node outlives it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     for line in (
         f"requires(capability, ...): of {', '.join(CAPABILITIES)}; what is missing is a named skip",
         "chaos: runs a scenario on a backend",

@@ -181,7 +181,7 @@ def _rows(table: str, run: RunFolder) -> pa.Table:
         )
     path = run.path / f"{table}.parquet"
     try:
-        columns = pq.read_table(path, schema=TABLES[table])
+        columns = pq.read_table(path.absolute(), schema=TABLES[table])
     except (OSError, pa.ArrowInvalid) as problem:
         raise LakeError(f"{run.path}: {table}.parquet: {problem}") from problem
     return columns.add_column(0, "run", pa.repeat(pa.scalar(run.name), len(columns)))
