@@ -14,7 +14,7 @@ demo: .venv/.mqchaos-setup
 	.venv/bin/python scripts/demo.py
 
 test: .venv/.mqchaos-setup lint
-	.venv/bin/python -m pytest suites
+	.venv/bin/python -m pytest suites -n 2 --dist loadgroup
 
 lint: .venv/.mqchaos-setup
 	.venv/bin/ruff format --check -q .

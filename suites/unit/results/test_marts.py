@@ -18,7 +18,7 @@ from suites.unit.results.test_lake import run_folder
 
 SECOND = 1_000_000_000
 
-pytestmark = [pytest.mark.requires("java"), pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.requires("java")
 
 
 def write(folder: Path, table: str, rows: list[Mapping[str, Any]]) -> None:
