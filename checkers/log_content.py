@@ -245,6 +245,9 @@ def _enter_reads(polls: Polls, content: Content, gaps: bool) -> list[LogViolatio
 
 def _enter_piece(polls: Polls, content: Content, its: slice, rows: slice, gaps: bool) -> list[LogViolation]:
     offset, value, count = polls.offset[rows], polls.value[rows], polls.count[its]
+    skipped = _skips(polls, its, rows, count, gaps)
+    if skipped:
+        return skipped  # before anything else: the slots of a poll that is out of order may not exist
     if content.slots.keys is None:
         slots = np.repeat(content.slots.base[polls.queue[its]], count) + offset
     else:
@@ -257,7 +260,7 @@ def _enter_piece(polls: Polls, content: Content, its: slice, rows: slice, gaps: 
         wrong = differs[content.value[slots[differs]] != value[differs]]
         if len(wrong):
             return [_two_values(polls, content, rows.start + int(wrong[0]), int(slots[wrong[0]]), len(wrong))]
-    return _skips(polls, its, rows, count, gaps)
+    return []
 
 
 def _skips(polls: Polls, its: slice, rows: slice, count: Ints, gaps: bool) -> list[LogViolation]:
