@@ -289,9 +289,7 @@ def _empties(
 def _gaps_of_left(values: _Values, deadline: Ints, crashed: Ints) -> Bools:
     """Gaps at which the left values cannot all have been removed."""
     end = values.end
-    gaps = np.arange(end + 1, dtype=np.int64)
-    enqueued = np.sort(values.er[values.left])
-    bad: Bools = np.searchsorted(enqueued, gaps) > np.searchsorted(crashed, gaps)
+    bad: Bools = _counted(values.er[values.left], end) > _counted(crashed, end)
     if not (deadline < end).any():
         return bad
     change = np.zeros(end + 2, dtype=np.int64)
@@ -299,6 +297,11 @@ def _gaps_of_left(values: _Values, deadline: Ints, crashed: Ints) -> Bools:
         change[first] += 1
         change[last + 1] -= 1
     return bad | (np.cumsum(change[: end + 1]) > 0)
+
+
+def _counted(places: Ints, end: int) -> Ints:
+    """By gap: how many of *places* lie before it."""
+    return np.cumsum(np.bincount(places + 1, minlength=end + 1)[: end + 1])
 
 
 def _bad_spans(values: _Values, deadline: Ints, crashed: Ints) -> list[tuple[int, int]]:
