@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -84,7 +85,7 @@ def test_after_kill_minus_nine_heal_leaves_nothing_and_check_says_unknown(call, 
     killed = call("-c", KILLS_ITSELF)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     (journal,) = (tmp_path / "state" / "mqchaos" / "heal").glob("*.jsonl")
-    tag = journal.read_text().partition("mqc-")[2][:8]
+    tag = re.findall(r"mqc-([\w-]+)-hub", journal.read_text())[0]
     before = things_of(tag)
     assert all(before.values()), before
     assert len(before["processes"]) == 3
