@@ -5,6 +5,8 @@ Question: which of these operations overlapped, and what was going on meanwhile?
 Model. A bar is an operation from its invocation to its completion; an open one reaches the right edge, dashed. A band
 is a stretch of time behind the bars (a fault). Times are integers of any unit; pixels are computed without floats.
 
+Colours and sizes are inline styles, so that a page's own style sheet cannot make text unreadable on the white ground.
+
 Limits. Labels are cut at :data:`LABEL_MAX` characters; a bar's label may run beyond it.
 """
 
@@ -17,6 +19,9 @@ from typing import Final
 
 LABEL_MAX: Final = 110
 COLOURS: Final = {"ok": "#2f7d4f", "weak": "#b58900", "info": "#8a8a8a", "fail": "#b03a2e"}
+NAMESPACE: Final = ' xmlns="http://www.w3.org/2000/svg"'
+"""Needed in a file of its own; inside a page it may be left out."""
+
 _LANE, _LEFT, _WIDTH, _TOP = 22, 10, 900, 34
 
 
@@ -47,14 +52,13 @@ def draw(
     begin, end = _span(bars, margin)
     height = _TOP + _LANE * len(bars) + 24
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
-        'font-family="sans-serif" font-size="12">',
+        f'<svg{NAMESPACE} viewBox="0 0 {_WIDTH} {height}">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{_LEFT}" y="16" font-weight="bold">{escape(title)}</text>',
+        _text(_LEFT, 16, title, weight="bold"),
         *(line for band in bands for line in _band(band, begin, end, height)),
         *(line for lane, bar in enumerate(bars) for line in _bar(bar, lane, begin, end)),
-        f'<text x="{_LEFT}" y="{height - 6}" fill="#555">{escape(edges[0])}</text>',
-        f'<text x="{_WIDTH - _LEFT}" y="{height - 6}" fill="#555" text-anchor="end">{escape(edges[1])}</text>',
+        _text(_LEFT, height - 6, edges[0], colour="#555"),
+        _text(_WIDTH - _LEFT, height - 6, edges[1], "end", colour="#555"),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -73,6 +77,13 @@ def _span(bars: Sequence[Bar], margin: int) -> tuple[int, int]:
     return begin - free, end + free
 
 
+def _text(
+    x: int, y: int, text: str, anchor: str = "start", *, colour: str = "#111", size: int = 12, weight: str = "normal"
+) -> str:
+    style = f"fill:{colour};font:{weight} {size}px sans-serif;text-anchor:{anchor}"
+    return f'<text x="{x}" y="{y}" style="{style}">{escape(text)}</text>'
+
+
 def _x(at: int, begin: int, end: int) -> int:
     inside = min(max(at, begin), end)
     return _LEFT + (inside - begin) * (_WIDTH - 2 * _LEFT) // max(end - begin, 1)
@@ -84,7 +95,7 @@ def _band(band: Band, begin: int, end: int, height: int) -> list[str]:
     left, right = _x(band.begin, begin, end), _x(band.end, begin, end)
     return [
         f'<rect x="{left}" y="22" width="{max(right - left, 2)}" height="{height - 44}" fill="#f6d9d5"/>',
-        f'<text x="{left + 3}" y="32" fill="#b03a2e" font-size="10">{escape(band.label)}</text>',
+        _text(left + 3, 32, band.label, colour="#b03a2e", size=10),
     ]
 
 
@@ -98,5 +109,5 @@ def _bar(bar: Bar, lane: int, begin: int, end: int) -> list[str]:
     return [
         f'<rect x="{left}" y="{top}" width="{max(right - left, 3)}" height="16" rx="3" fill="{colour}" '
         f'fill-opacity="0.25" stroke="{colour}"{dash}/>',
-        f'<text x="{x}" y="{top + 12}" text-anchor="{anchor}">{escape(bar.label[:LABEL_MAX])}</text>',
+        _text(x, top + 12, bar.label[:LABEL_MAX], anchor),
     ]

@@ -19,8 +19,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from checkers import explain
 from checkers.columns import Ints
-from checkers.facts import NEVER_NS, FaultFact, faults_of, phases_of
+from checkers.drawing import NAMESPACE
+from checkers.facts import NEVER_NS, FaultFact, RunFacts, faults_of, phases_of
 from checkers.history import History, seconds
 from harness import runfolder
 from harness.report_page import STYLE
@@ -33,6 +35,7 @@ HEAD: Final = (
 )
 ANOMALIES_SHOWN: Final = 50
 ALLOWED_SHOWN: Final = 3
+PROOFS_DRAWN: Final = 3
 OUTCOMES: Final = ("ok", "weak", "fail", "info")
 SUMMARY: Final = {
     "PASS": "Every promise of this mode was kept.",
@@ -59,6 +62,7 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
     sections = [
         _head(run, outcome, place, checks),
         _section("What the checkers say", "".join(map(_check, checks))),
+        _section("The proof", _proofs(run, checks, history, faults)),
         _section("What happened", _legend(timeline) + f'<div class="wide">{timeline.svg}</div>'),
         _section("Sends over time", f'<div class="wide">{_rate_chart(history)}</div>'),
         _section("Operations", _operations(history)),
@@ -127,6 +131,18 @@ def _sentences(anomalies: Sequence[Mapping[str, Any]], kind: str) -> str:
     if len(anomalies) > ANOMALIES_SHOWN:
         items.append(f"… and {len(anomalies) - ANOMALIES_SHOWN} more in verdict.json")
     return _list(items, kind)
+
+
+def _proofs(
+    run: Mapping[str, Any], checks: Sequence[Mapping[str, Any]], history: History, faults: tuple[FaultFact, ...]
+) -> str:
+    """The operations behind the first failures, drawn, and where lost messages died."""
+    facts = RunFacts(str(run["mode"]), faults=faults)
+    broken = [a for check in checks for a in check["anomalies"] if not a["allowed"] and a["ops"]][:PROOFS_DRAWN]
+    drawn = [explain.timeline(history, facts, a["ops"], a["kind"]) for a in broken]
+    pictures = [f'<div class="wide">{svg.replace(NAMESPACE, "")}</div>' for svg in drawn]
+    deaths = [death["sentence"] for check in checks for death in check["measures"].get("deaths", ())]
+    return "".join(pictures) + _list(map(escape, deaths), "deaths")
 
 
 def _list(items: Iterable[str], kind: str) -> str:
