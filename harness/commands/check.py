@@ -1,10 +1,11 @@
-"""``mqchaos check``: judge a run folder again, finished or killed.
+"""``mqchaos check``: judge a run folder again, finished or killed; or anyone's history, with ``--model``.
 
 Question: what do today's checkers say about that history?
 
 Model. The journal is the evidence: it is checked against the hash in ``run.json``, judged, and everything that follows
 from it (the tables, ``verdict.json``, ``run.json``, ``report.html``) is written again. A table that was damaged, or
-that a killed run never had, is there afterwards and can land in the lake.
+that a killed run never had, is there afterwards and can land in the lake. A history of others (EDN, text log, JSON) is
+only read: it is judged against one model of :mod:`checkers.foreign`, and nothing is written.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ EPILOG = """\
 examples:
   mqchaos check runs/latest
   mqchaos check runs/r-20240131-142501-1f2e3d4c --json
+  mqchaos check history.edn --model queue
 
 exit codes:
   0 PASS    1 FAIL    2 UNKNOWN    3 no such history, or a damaged one    64 usage
 """
+
+
+MODELS = ("register", "kv", "queue", "bag", "log", "mutex")
+"""The models of ``checkers.foreign``, named here so that ``--help`` loads nothing."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,17 @@ class Judged:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``check``."""
     parser.epilog = EPILOG
-    parser.add_argument("run", metavar="RUN", help="a run folder, its name, or runs/latest")
+    parser.add_argument("run", metavar="RUN", help="a run folder, its name, or runs/latest; with --model a file")
+    parser.add_argument(
+        "--model", choices=MODELS, help="judge a history that another tool wrote as this object, see docs/checkers"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
 
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Judge and show."""
+    if arguments.model:
+        return _judge_foreign(Path(arguments.run), arguments.model, terminal, arguments.json)
     from harness import runfolder
     from harness.report import write_report
     from harness.summary import EXIT_CODES, lines_of, to_json
@@ -75,6 +86,25 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if before is not None and before is not judged.outcome:
         terminal.result(f"it was {before.name} when it was judged last")
     return EXIT_CODES[judged.outcome]
+
+
+def _judge_foreign(path: Path, model: str, terminal: Terminal, is_json: bool) -> int:
+    """A history of others: its verdict, in a few lines."""
+    from checkers.columns import HistoryFormatError
+    from checkers.foreign import check_file
+    from harness.summary import EXIT_CODES
+
+    try:
+        verdict = check_file(path, model)
+    except HistoryFormatError as error:
+        raise HistoryError(error.reason, place=error.place) from error
+    if is_json:
+        terminal.document({"file": str(path), "model": model, **verdict.to_json()})
+    terminal.result(f"{terminal.outcome(verdict.outcome.name)}  {path}  (as {model})")
+    for line in [*(anomaly.sentence for anomaly in verdict.anomalies), *verdict.reasons]:
+        terminal.result(f"  {line}")
+    terminal.result("  " + ", ".join(f"{value} {name}" for name, value in verdict.measures.items()))
+    return EXIT_CODES[verdict.outcome]
 
 
 def _check_hash(folder: Path, run: dict[str, Any]) -> None:
