@@ -18,6 +18,7 @@ from checkers.models import Arg, Model, key, mutex, register
 from checkers.register import INITIAL, RegisterInput, check_register
 from checkers.search import Operation, SearchResult, search_parts
 from checkers.verdict import Anomaly, Outcome, Verdict
+from checkers.window import window_of
 
 
 def check_foreign_register(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
@@ -68,20 +69,26 @@ def _searched(name: str, calls: Sequence[Call], parts: list[list[Operation]], mo
     if result.linearizable is None:
         reason = f"the search was given up after {result.reason}; part {index} of {len(parts)} is still open"
         return Verdict(name, Outcome.UNKNOWN, measures=measures, reasons=(reason,))
-    return Verdict(name, Outcome.FAIL, (_stuck(calls, result),), measures)
+    return Verdict(name, Outcome.FAIL, (_stuck(calls, result, parts[index], model),), measures)
 
 
-def _stuck(calls: Sequence[Call], result: SearchResult) -> Anomaly:
+def _stuck(calls: Sequence[Call], result: SearchResult, part: list[Operation], model: Model) -> Anomaly:
+    """The operation nothing could get past, and the window that proves it."""
     stuck = result.stuck
     if stuck is None:
         return Anomaly("no-order", "no order of the operations agrees with their answers")
+    window = window_of(part, model, stuck)
+    lines = sorted(operation.op for operation in window.operations)
+    shown = f"{', '.join(map(str, lines[:20]))}{' …' if len(lines) > 20 else ''}"
     states = " or ".join(repr(state) for state in result.states[:4])
     more = f" (or {len(result.states) - 4} more)" if len(result.states) > 4 else ""
     sentence = (
         f"no order agrees with {_words(calls, stuck.op)}: whatever is tried, the state before its return is "
-        f"{states}{more}, and no open operation leads from there to its answer"
+        f"{states}{more}, and no open operation leads from there to its answer. Proof, from the state "
+        f"{window.initial!r} on: lines {shown}"
     )
-    return Anomaly("no-order", sentence, (stuck.op,), {"states": [repr(state) for state in result.states[:16]]})
+    details = {"states": [repr(state) for state in result.states[:16]], "from": repr(window.initial)}
+    return Anomaly("no-order", sentence, (stuck.op, *(line for line in lines if line != stuck.op)), details)
 
 
 def _words(calls: Sequence[Call], line: int) -> str:
