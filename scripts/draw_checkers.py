@@ -17,6 +17,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import numpy as np  # noqa: E402  (the path comes first)
+
 from checkers.accounting import check_accounting  # noqa: E402
 from checkers.availability import check_availability  # noqa: E402
 from checkers.drawing import Bar, draw  # noqa: E402
@@ -28,8 +30,11 @@ from checkers.history import History  # noqa: E402
 from checkers.importers.calls import Call  # noqa: E402
 from checkers.models import register  # noqa: E402
 from checkers.search import search  # noqa: E402
+from checkers.sequential import check_sequential  # noqa: E402
 from checkers.verdict import Outcome, Verdict  # noqa: E402
-from suites.unit.checkers.build import Build  # noqa: E402  (the path comes first)
+from suites.unit.checkers.brute import INFINITE  # noqa: E402
+from suites.unit.checkers.build import Build  # noqa: E402
+from suites.unit.checkers.draw_log import Drawn, log_input  # noqa: E402
 
 FOLDER = ROOT / "docs" / "checkers" / "drawings"
 
@@ -158,6 +163,14 @@ def queues() -> list[Example]:
     ]
 
 
+TWICE: list[Step] = [
+    ("write", 1, 1, 0, 8),
+    ("write", 2, 2, 10, 18),
+    ("read", None, 2, 20, 28),
+    ("write", 1, 1, 30, 38),
+]
+
+
 def registers() -> list[Example]:
     steps = [("write", 1, 1, 0, 30), ("write", 2, 2, 5, 25), ("read", None, 2, 8, 12)]
     hard = [("write", value, value, 0, 40) for value in (1, 2, 3)] + [("read", None, 9, 50, 60)]
@@ -180,6 +193,20 @@ def registers() -> list[Example]:
             Outcome.FAIL,
             "register",
             [*steps, ("read", None, 1, 14, 18), ("read", None, 2, 20, 24)],
+        ),
+        of_calls(
+            "search-pass",
+            "PASS: 1 is written twice, with a 2 between; there is an order",
+            Outcome.PASS,
+            "register",
+            [*TWICE, ("read", None, 1, 42, 50)],
+        ),
+        of_calls(
+            "search-fail",
+            "FAIL no-order: when the last read begins, the register must be 1",
+            Outcome.FAIL,
+            "register",
+            [*TWICE, ("read", None, 2, 42, 50)],
         ),
         Example(
             "search-unknown",
@@ -220,6 +247,63 @@ def locks() -> list[Example]:
         ),
         locked("lock-unknown", "UNKNOWN: a history without operations proves nothing", Outcome.UNKNOWN, []),
     ]
+
+
+def grades() -> list[Example]:
+    """Sequential consistency: processes keep their order, the clock does not count."""
+
+    def logs_of(name: str, title: str, outcome: Outcome, ops: Sequence[Drawn]) -> Example:
+        def judge() -> Outcome:
+            processes = np.array([op.process for op in ops], dtype=np.int64)
+            answer = check_sequential(log_input(list(ops), 2), processes).consistent
+            return Outcome.UNKNOWN if answer is None else Outcome.PASS if answer else Outcome.FAIL
+
+        shown = [Bar(_log_label(op), op.inv, op.ret if op.outcome == "ok" else None, op.outcome) for op in ops]
+        return Example(name, title, outcome, judge, lambda text: draw(shown, text))
+
+    stale = [appended(0, 0, 0, 0, process=0), answered("empty", 0, 0, 20, process=1)]
+    crossed = [
+        appended(0, 0, 0, 0, process=0),
+        answered("empty", 1, 0, 12, process=0),
+        appended(1, 1, 0, 1, process=1),
+        answered("empty", 0, 0, 14, process=1),
+    ]
+    filled = [
+        appended(0, 0, 1, 0, process=0),
+        answered("empty", 1, 0, 12, process=0),
+        Drawn("append", 0, 1, INFINITE, "info", [1], -1, [], 2),
+        appended(1, 2, 0, 2, process=1),
+        answered("empty", 0, 0, 14, process=1),
+    ]
+    return [
+        logs_of("sequential-pass", "PASS: late for the clock, but processes 0 and 1 never met", Outcome.PASS, stale),
+        logs_of(
+            "sequential-fail",
+            "FAIL circle: each process appended to its log and then found the other one's empty",
+            Outcome.FAIL,
+            crossed,
+        ),
+        logs_of(
+            "sequential-unknown",
+            "UNKNOWN: the same circle, through an offset that an unknown send fills",
+            Outcome.UNKNOWN,
+            filled,
+        ),
+    ]
+
+
+def appended(queue: int, value: int, offset: int, at_: int, process: int) -> Drawn:
+    return Drawn("append", queue, at_, at_ + 8, "ok", [value], offset, [], process)
+
+
+def answered(kind: str, queue: int, at_offset: int, at_: int, process: int) -> Drawn:
+    return Drawn(kind, queue, at_, at_ + 8, "ok", [], at_offset, [], process)
+
+
+def _log_label(op: Drawn) -> str:
+    what = f"append m{op.values[0]}" if op.kind == "append" else "poll"
+    answer = "no answer" if op.outcome != "ok" else f"@{op.offset}" if op.kind == "append" else f"@{op.offset}: nothing"
+    return f"process {op.process}: {what} to log {op.queue} → {answer}"
 
 
 def losses() -> list[Example]:
@@ -298,7 +382,7 @@ def services() -> list[Example]:
 def drawings() -> dict[Path, str]:
     """file → SVG; ``AssertionError`` for an example that is not judged as its page says."""
     made = {}
-    for example in [*logs(), *queues(), *registers(), *locks(), *losses(), *services()]:
+    for example in [*logs(), *queues(), *registers(), *grades(), *locks(), *losses(), *services()]:
         judged = example.judge()
         if judged is not example.outcome:
             raise AssertionError(f"{example.name} is judged {judged.name}, not {example.outcome.name}")
