@@ -17,9 +17,9 @@ from heapq import heapify, heappop
 
 import numpy as np
 
-from checkers.columns import NEVER, Ints
+from checkers.columns import NEVER, Bools, Ints
 from checkers.log_content import EMPTY, Content
-from checkers.log_input import LogInput, LogViolation
+from checkers.log_input import UNKNOWN, LogInput, LogViolation
 
 UNEQUAL_BATCHES = (
     "an offset that nobody acknowledged or read can only belong to an unknown batch of several messages; which of them "
@@ -36,6 +36,7 @@ def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogVio
     holes = np.flatnonzero(content.value == EMPTY)
     if not len(holes):
         return (), None
+    _free_the_earliest(content)
     batch = content.appends.batch
     in_batch = np.zeros(len(content.spare), dtype=np.bool_) if batch is None else batch[content.spare] >= 0
     deadline = _deadlines(content, holes)
@@ -50,6 +51,47 @@ def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogVio
         return (), _hall(log, content, holes, deadline)
     _enter(content, holes, chosen)
     return (), None
+
+
+def _free_the_earliest(content: Content) -> None:
+    """Where a message was tried several times without an answer, let its latest tries that are in time be the seen
+    ones.
+
+    The tries that a seen place can use are thresholds, too, so taking the latest feasible one for each place, greedily
+    from the latest try on, leaves the earliest for the holes: no other choice leaves any of them earlier.
+    """
+    appends = content.appends
+    spare_values = np.unique(appends.value[content.spare])
+    learned = np.flatnonzero((content.value >= 0) & np.isin(content.value, spare_values))
+    learned = learned[appends.outcome[content.append[learned]] == UNKNOWN]
+    groups: dict[tuple[int, int], list[int]] = {}
+    for slot in learned.tolist():
+        row = int(content.append[slot])
+        groups.setdefault((int(appends.value[row]), int(appends.queue[row])), []).append(slot)
+    for (value, queue), slots in groups.items():
+        mine = (appends.value[content.spare] == value) & (appends.queue[content.spare] == queue)
+        if mine.any():
+            _reassign(content, np.array(slots, dtype=np.int64), mine)
+
+
+def _reassign(content: Content, slots: Ints, mine: Bools) -> None:
+    """Give *slots* (ascending, of one message in one queue) the latest feasible of its tries; the rest is spare."""
+    appends = content.appends
+    tries = np.concatenate((content.append[slots], content.spare[mine]))
+    tries = tries[np.argsort(appends.invoke[tries], kind="stable")]
+    deadline = _deadlines(content, slots)
+    chosen: list[int] = []
+    for row in tries[::-1].tolist():
+        candidate = sorted([*chosen, row], key=lambda its: int(appends.invoke[its]))
+        last = deadline[len(slots) - len(candidate) :]
+        if len(chosen) < len(slots) and (appends.invoke[candidate] <= last).all():
+            chosen = candidate
+    if len(chosen) < len(slots):
+        return  # not even the earliest fit: the theorem says so
+    content.append[slots] = chosen
+    content.lo[slots] = np.maximum(content.lo[slots], appends.invoke[chosen])  # none got an earlier one than it had
+    rest = tries[~np.isin(tries, chosen)]
+    content.spare = np.sort(np.concatenate((content.spare[~mine], rest)))
 
 
 def _enter(content: Content, holes: Ints, chosen: Ints) -> None:

@@ -186,6 +186,8 @@ OBJECTS: dict[str, Draw] = {
     "log, trimmed": log(Shape(trim=True)),
     "log, batches": log(Shape(batches=True)),
     "logs, trimmed, batches": log(Shape(queues=2, trim=True, batches=True)),
+    "log, retries": log(Shape(retries=True)),
+    "logs, retries": log(Shape(queues=2, retries=True)),
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),

@@ -43,6 +43,8 @@ class Shape:
     batches: bool = False
     ends: bool = True
     pooled: bool = False
+    retries: bool = False
+    """A message may be sent again, as an operation of its own, to any queue."""
     operations: tuple[int, int] = (3, 9)
 
 
@@ -65,6 +67,8 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
             size = rng.choice((1, 1, 2, 3)) if shape.batches else 1
             op.kind, op.values, op.offset = "append", list(range(value, value + size)), len(log)
             value += size
+            if shape.retries and value > 1 and rng.random() < 0.4:
+                op.values = [rng.randrange(value - 1)]
             _outcome(rng, op, log, shape)
         elif kind < 0.85 or not shape.ends:
             _poll(rng, op, log, starts[queue])
