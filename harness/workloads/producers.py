@@ -8,6 +8,8 @@ another broker and keeps its own route table. What the application sees is an op
 application); every attempt below it is an op ``send`` (process of its own), with the queue, the broker and its answer.
 So the log of each queue is checked as ever, a message that was stored by two attempts shows as two, and success as the
 application sees it is a question about ``produce``. A change of a client's routes is a note ``routes`` of its node.
+The last producer joins when half of the load has been given; then, and near the end, the first one looks for a topic
+that nobody has heard of (note ``new_topic``).
 
 Producers enter one after the other over the first quarter of the load, as clients of a real system do: each asks for
 routes every 30 s since it entered, so they learn of a change at different times. The last of several enters at half of
@@ -46,6 +48,10 @@ from reference_impl.environment import SECOND, Address, Environment
 
 IN_FLIGHT_MAX: Final = 32
 STORED: Final = ("ok", "weak")
+NEW_TOPIC: Final = "unheard-of"
+TEMPLATE_TOPIC: Final = "TBW102"
+"""What a producer takes the route of where a topic has none (RocketMQ: TopicValidator.AUTO_CREATE_TOPIC_KEY_TOPIC)."""
+NEW_TOPIC_QUEUES: Final = 4
 _TICK: Final = "timetable"
 
 
@@ -236,7 +242,24 @@ class ProducerWorkload:
         if not application.stopped:
             if application.is_newcomer:
                 self.stage.recorder.event("note", node=name, step="joins")
+                self._ask_for_a_new_topic()
+                self.stage.backend.after(self.stage.load.duration_ns * 2 // 5, self._ask_for_a_new_topic)
             self.stage.backend.step(name, client.on_start)
+
+    def _ask_for_a_new_topic(self) -> None:
+        """A running client does what its first send to an unheard-of topic would do: it asks for the template's route.
+
+        Nothing is sent, so no topic comes into being that the drain would not know.
+        """
+        name, client = self._clients[0]
+
+        def told(_env: Environment, status: str) -> None:
+            self.stage.recorder.event("note", node=name, step="new_topic", detail={"status": status})
+
+        if not self._applications[0].stopped:
+            self.stage.backend.step(
+                name, lambda env: client.routes.borrow(env, NEW_TOPIC, TEMPLATE_TOPIC, NEW_TOPIC_QUEUES, told)
+            )
 
     def stop(self) -> None:
         for application in self._applications:

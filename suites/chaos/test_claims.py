@@ -150,6 +150,10 @@ def test_cl_05_without_nameservers_those_who_know_go_on_and_nobody_can_join(show
     after = [row for row in shown.rows("produce", outcome="ok") if int(ops.process[row]) in unlucky]
     assert after, "with the NameServers back the newcomer sends, too"
     assert min(ops.invoke_ns[after]) > shown.fault.heal_ns
+    (_, dead_ns, nobody), (_, alive_ns, somebody) = shown.notes("new_topic")
+    assert dead_ns < shown.fault.heal_ns < alive_ns
+    assert nobody["status"] != "OK", "a running client finds no broker for a new topic either"
+    assert somebody["status"] == "OK"
 
 
 def by_queue(shown: Shown, begin_ns: int, end_ns: int) -> Counter[int]:
