@@ -20,7 +20,7 @@ Limits. Reads of slaves are not judged here. An operation that was invoked befor
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -114,8 +114,8 @@ def _epochs(history: History, facts: RunFacts) -> tuple[Ints, int, dict[tuple[in
     return epoch, most, cut_event
 
 
-def input_of(history: History, rows: Rows, epoch: int, inherited: Appends | None) -> LogInput:
-    """The logs of one epoch; queues are numbered as in the history."""
+def input_of(history: History, rows: Rows, epoch: int) -> LogInput:
+    """What the operations of one epoch say; queues are numbered as in the history."""
     ops = history.ops
     count = int(max(history.queues.queue.max(initial=-1), ops.queue.max(initial=-1))) + 1
 
@@ -126,10 +126,9 @@ def input_of(history: History, rows: Rows, epoch: int, inherited: Appends | None
         some = here(some)
         return Claims(ops.queue[some], ops.offset[some], ops.invoke_event[some], rows.ret[some], ops.op[some])
 
-    appends = _appends(history, rows, here(rows.sends))
     return LogInput(
         queue_count=count,
-        appends=appends if inherited is None else _joined(inherited, appends),
+        appends=_appends(history, rows, here(rows.sends)),
         polls=_polls(history, rows, here(rows.polls)),
         empties=claims(rows.empties),
         ends=claims(rows.ends),
@@ -181,6 +180,50 @@ def _polls(history: History, rows: Rows, polls: Ints) -> Polls:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class EarlyReads:
+    """Reads of later epochs that tell of earlier ones: an unknown send that was read after a power cut had, if it
+    took effect in its own epoch, stood there ever since. One entry a read and epoch."""
+
+    epoch: Ints
+    queue: Ints
+    offset: Ints
+    value: Ints
+    op: Ints
+    ret: Ints
+
+
+def early_reads(history: History, rows: Rows) -> EarlyReads:
+    """For each read of a message whose send got no answer in an earlier epoch, that epoch and all between."""
+    ops, reads = history.ops, history.reads
+    unknown = rows.sends[ops.outcome.take(rows.sends).mask("info")]
+    sent_in = dict(zip(ops.message[unknown].tolist()[::-1], rows.epoch[unknown].tolist()[::-1], strict=True))
+    found: list[tuple[int, ...]] = []
+    polls = np.zeros(len(ops), dtype=np.bool_)
+    polls[rows.polls] = True
+    of_read = ops.rows(reads.op)
+    for index in np.flatnonzero(polls[of_read] & np.isin(reads.message, ops.message[unknown])).tolist():
+        row = int(of_read[index])
+        queue, message = int(ops.queue[row]), int(reads.message[index])
+        for epoch in range(sent_in[message], int(rows.epoch[row])):
+            ret = rows.cut_event[queue, epoch + 1]
+            found.append((epoch, queue, int(reads.offset[index]), message, int(reads.op[index]), ret))
+    columns = [np.array([entry[place] for entry in found], dtype=np.int64) for place in range(6)]
+    return EarlyReads(*columns)
+
+
+def with_early_reads(log: LogInput, epoch: int, early: EarlyReads) -> LogInput:
+    """*log* of one epoch with what later epochs tell of it, each as a poll of one message."""
+    its = np.flatnonzero(early.epoch == epoch)
+    if not len(its):
+        return log
+    ret, one, none = early.ret[its], np.ones(len(its), dtype=np.int64), np.full(len(its), -1, dtype=np.int64)
+    more = (early.queue[its], one, ret, ret, early.op[its], none, early.offset[its], early.value[its])
+    names = ("queue", "count", "invoke", "ret", "op", "asked", "offset", "value")
+    columns = [np.concatenate((getattr(log.polls, name), new)) for name, new in zip(names, more, strict=True)]
+    return replace(log, polls=Polls(*columns))
+
+
 def _joined(first: Appends, second: Appends) -> Appends:
     return Appends(
         *(
@@ -190,13 +233,13 @@ def _joined(first: Appends, second: Appends) -> Appends:
     )
 
 
-def inherit(history: History, rows: Rows, epoch: int, before: Content) -> Appends:
-    """What epoch *epoch* finds: the content of *before* below the truncation, and what may still come of the rest.
+def inherit(log: LogInput, rows: Rows, epoch: int, before: Content) -> LogInput:
+    """*log*, which epoch *epoch* says itself, with what it finds: the content of *before* below the truncation, and
+    what may still come of the rest.
 
     Unknown appends of the past stay unknown. Stored messages above the truncation are gone: as appends that failed,
     so that one that comes back is seen.
     """
-    log = input_of(history, rows, epoch, None)
     queue_of_slot = before.slots.queue_of_slot()
     known = np.flatnonzero(before.value >= 0)
     cut = _truncations(log, before)
@@ -214,50 +257,40 @@ def inherit(history: History, rows: Rows, epoch: int, before: Content) -> Append
         outcome=np.where(stays, ACKED, FAILED),
         op=past.op[row],
     )
-    others = before.spare
-    open_ = Appends(
-        *(
-            column[others]
-            for column in (past.queue, past.value, past.offset, past.invoke, past.ret, past.outcome, past.op)
-        )
-    )
-    failed = np.flatnonzero(past.outcome == FAILED)
-    still_failed = Appends(
-        *(
-            column[failed]
-            for column in (past.queue, past.value, past.offset, past.invoke, past.ret, past.outcome, past.op)
-        )
-    )
-    return _joined(_joined(placed, open_), still_failed)
+    gone = _fillers_above(before, cut)
+    open_ = before.spare[~np.isin(before.spare, gone)]
+    found = _joined(placed, _some(past, np.concatenate((open_, np.flatnonzero(past.outcome == FAILED)))))
+    return replace(log, appends=_joined(found, log.appends))
+
+
+def _some(appends: Appends, rows: Ints) -> Appends:
+    names = ("queue", "value", "offset", "invoke", "ret", "outcome", "op")
+    return Appends(*(getattr(appends, name)[rows] for name in names))
+
+
+def _fillers_above(before: Content, cut: Ints) -> Ints:
+    """Unknown appends that had to fill holes which the power cut took away: they have happened, and are gone."""
+    holes = np.flatnonzero((before.value == EMPTY) & (before.append >= 0))
+    queue = before.slots.queue_of_slot()[holes]
+    return before.append[holes[holes - before.slots.base[queue] >= cut[queue]]]
 
 
 def _truncations(log: LogInput, before: Content) -> Ints:
-    """By queue: the first offset at which this epoch contradicts the content of the epoch before."""
+    """By queue: the first offset at which this epoch contradicts the content of the epoch before.
+
+    Only what stands at offsets counts: an answer that the queue ends earlier may just be late.
+    """
     base = before.slots.base
     cut = np.diff(base).copy()
     acked = np.flatnonzero(log.appends.outcome == ACKED)
-    queue = np.concatenate((log.appends.queue[acked], np.repeat(log.polls.queue, log.polls.count)))
-    offset = np.concatenate((log.appends.offset[acked], log.polls.offset))
-    value = np.concatenate((log.appends.value[acked], log.polls.value))
-    inside = np.flatnonzero(offset < np.diff(base)[queue])
+    # Something new at an offset, acknowledged or read: the log ended there when it was appended.
+    np.minimum.at(cut, log.appends.queue[acked], log.appends.offset[acked])
+    queue, offset, value = np.repeat(log.polls.queue, log.polls.count), log.polls.offset, log.polls.value
+    is_old = np.isin(value, before.appends.value)
+    is_new = np.isin(value, log.appends.value) & ~is_old
+    np.minimum.at(cut, queue[is_new], offset[is_new])
+    inside = np.flatnonzero((offset < np.diff(base)[queue]) & ~is_new)
     old = before.value[base[queue[inside]] + offset[inside]]
     differs = inside[(old != value[inside]) & (old != EMPTY)]
     np.minimum.at(cut, queue[differs], offset[differs])
-    same = inside[old == value[inside]]
-    confirmed = np.zeros(len(before.value), dtype=np.bool_)
-    confirmed[base[queue[same]] + offset[same]] = True
-    for claims in (log.empties, log.ends):
-        _truncate_at_claims(cut, base, confirmed, claims)
     return cut
-
-
-def _truncate_at_claims(cut: Ints, base: Ints, confirmed: Bools, claims: Claims) -> None:
-    """ "The end is at most x": the first offset from x on that this epoch never showed is gone."""
-    if not len(claims):
-        return
-    least = np.full(len(cut), NEVER, dtype=np.int64)
-    np.minimum.at(least, claims.queue, claims.at)
-    for queue in np.flatnonzero(least < cut).tolist():
-        tail = confirmed[base[queue] + least[queue] : base[queue + 1]]
-        if not tail.all():
-            cut[queue] = min(int(cut[queue]), int(least[queue]) + int(tail.argmin()))

@@ -81,6 +81,11 @@ def log_step(gaps: bool = False, fresh: bool = True) -> Step:
             for number in range(len(state)):
                 yield from step(state, (kind, number, *what[2:]))
             return
+        if kind == "cut":
+            start, values = state[queue]
+            for end in range(start, len(values) + 1):
+                yield (*state[:queue], (start, values[:end]), *state[queue + 1 :])
+            return
         if kind == "append" and gaps and what[3] is None:
             end = len(state[queue][1])
             for offset in range(end, max(end + 1, 6)):

@@ -12,6 +12,7 @@ from typing import Any
 
 from checkers import models
 from checkers.log import check_log
+from checkers.log_check import check_logs
 from checkers.max_register import check_max_register
 from checkers.mutex import check_mutex, check_semaphore
 from checkers.queue import check_queue
@@ -38,6 +39,35 @@ def log(shape: Shape, gaps: bool = False) -> Draw:
         return result.linearizable, wanted, drawn
 
     return case
+
+
+def epochs(rng: Random) -> Case:
+    """One queue and one or two power cuts that truncate it anywhere; nothing but unknown sends spans a cut."""
+    held: list[int] = []
+    parts: list[list[draw_log.Drawn]] = []
+    cuts: list[int] = []
+    for number in range(rng.choice((2, 2, 3))):
+        begin = cuts[-1] + 2 if cuts else 0
+        parts.append(draw_log.run_log(rng, held, begin, first_value=100 * number))
+        cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
+        del held[rng.randint(0, len(held)) :]
+    cuts.pop()
+    if rng.random() < 0.5:
+        draw_log.spoil(rng, rng.choice(parts))
+    parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
+    ops = [op for part in parts for op in draw_log.oracle_ops(part)]
+    ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
+    wanted = linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
+    verdict = check_logs(*draw_log.run_of(parts, cuts))
+    failed = any(not anomaly.allowed for anomaly in verdict.anomalies)
+    return not failed, wanted, (parts, cuts)
+
+
+def _between(part: list[draw_log.Drawn], cuts: list[int], number: int) -> list[draw_log.Drawn]:
+    """Operations that begin after the cut before and, if they end, end before the next."""
+    begin = cuts[number - 1] if number else -1
+    end = cuts[number] if number < len(cuts) else INFINITE
+    return [op for op in part if begin < op.inv < end and (op.ret < end or op.outcome == "info")]
 
 
 def sequential(shape: Shape) -> Draw:
@@ -189,6 +219,7 @@ OBJECTS: dict[str, Draw] = {
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
+    "log, power cuts": epochs,
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "fifo": queue(ordered=True),

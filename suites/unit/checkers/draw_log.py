@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import NEVER
+from checkers.facts import RunFacts
+from checkers.history import History
 from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
 from suites.unit.checkers.brute import INFINITE, Op
+from suites.unit.checkers.build import Build
 
 
 @dataclass
@@ -81,6 +84,43 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
         for _ in range(rng.choice((1, 1, 2, 3))):
             _damage(rng, drawn, shape)
     return drawn
+
+
+def run_log(rng: Random, log: list[int], begin: int, first_value: int) -> list[Drawn]:
+    """A few operations of one real log from *begin* on; *log* is what it holds, and is changed."""
+    count, width, shape = rng.randint(1, 5), rng.choice((1, 2, 4)), Shape()
+    drawn: list[Drawn] = []
+    for number, instant in enumerate(sorted(rng.randrange(3 * count) for _ in range(count))):
+        at = begin + instant
+        op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
+        if rng.random() < 0.55:
+            op.kind, op.values, op.offset = "append", [first_value + number], len(log)
+            _outcome(rng, op, log, shape)
+        else:
+            _poll(rng, op, log, 0)
+        drawn.append(op)
+    return drawn
+
+
+def spoil(rng: Random, drawn: list[Drawn]) -> None:
+    """One change somewhere."""
+    if drawn:
+        _damage(rng, drawn, Shape())
+
+
+def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts]:
+    """A run of ours with power cuts between its parts; times are milliseconds."""
+    build = Build()
+    for op in [op for part in parts for op in part]:
+        ret = None if op.ret >= INFINITE else op.ret
+        if op.kind == "append":
+            status = {"ok": "SEND_OK", "info": "TIMEOUT", "fail": "SERVICE_NOT_AVAILABLE"}[op.outcome]
+            build.send(op.inv, ret, op.values[0], op.offset, status=status)
+        else:
+            build.pull(op.inv, op.ret, op.offset, op.values)
+    for number, cut in enumerate(cuts):
+        build.fault("cut_power", "broker-a-0", cut, cut, heal=cut + 1, fault=f"f{number}")
+    return build.history(), build.facts()
 
 
 def _outcome(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:
