@@ -14,7 +14,9 @@ A broker dispatches its log to its queues asynchronously, so an acknowledged mes
 claims "the end is at most …" of empty polls and end queries are therefore judged apart: everything else must hold
 exactly, and their staleness must stay below the contract's bound.
 
-Limits. Reads of slaves are not judged here. An operation that was invoked before the cut counts to the old epoch.
+Limits. Which unknown send had to fill a hole before a power cut is not remembered after it, so that a history in which
+the same send turns up elsewhere later may pass. Reads of slaves are not judged here. An operation that was invoked
+before the cut counts to the old epoch.
 """
 
 from __future__ import annotations
