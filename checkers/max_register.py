@@ -25,13 +25,12 @@ import numpy as np
 
 from checkers.columns import NEVER, Ints
 from checkers.log_input import no_ints
-from checkers.register import RegisterViolation
+from checkers.result import Violation
 
 
 @dataclass(frozen=True, slots=True)
-class MaxRegisterInput:
-    """``w_*`` commits (``w_ret`` never: unknown), ``r_*`` answered fetches. ``initial``: the value before any
-    commit."""
+class WritesAndReads:
+    """``w_*`` writes (``w_ret`` never: unknown), ``r_*`` answered reads."""
 
     w_value: Ints = field(default_factory=no_ints)
     w_invoke: Ints = field(default_factory=no_ints)
@@ -41,17 +40,23 @@ class MaxRegisterInput:
     r_invoke: Ints = field(default_factory=no_ints)
     r_ret: Ints = field(default_factory=no_ints)
     r_op: Ints = field(default_factory=no_ints)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRegisterInput(WritesAndReads):
+    """Commits are its writes, fetches its reads. ``initial``: the value before any commit."""
+
     initial: int = 0
 
 
-def check_max_register(register: MaxRegisterInput) -> tuple[RegisterViolation, ...]:
+def check_max_register(register: MaxRegisterInput) -> tuple[Violation, ...]:
     """Empty iff linearizable; kinds: phantom, went-backwards, read-from-future, stale."""
     committed, first = _first_commits(register)
     fetched = register.r_value[register.r_value != register.initial]
     stray = fetched[~np.isin(fetched, committed)]
     if len(stray):
         op = int(register.r_op[(register.r_value == stray[0]).argmax()])
-        return (RegisterViolation("phantom", (int(stray[0]),), (op,), len(stray)),)
+        return (Violation("phantom", (int(stray[0]),), (op,), len(stray)),)
     acked = register.w_value[register.w_ret < NEVER]
     levels = np.unique(np.concatenate((fetched, acked[acked > register.initial])))
     if not len(levels):
@@ -84,7 +89,7 @@ def _bounds(register: MaxRegisterInput, levels: Ints, fetched: Ints, committed: 
     return lo, hi
 
 
-def _explain(register: MaxRegisterInput, levels: Ints, lo: Ints, hi: Ints, high: int, count: int) -> RegisterViolation:
+def _explain(register: MaxRegisterInput, levels: Ints, lo: Ints, hi: Ints, high: int, count: int) -> Violation:
     """The nearest level at or below *high* whose lower bound exceeds hi(high), and who set both."""
     low = int(np.flatnonzero(lo[: high + 1] > hi[high])[-1])
     fetches = np.flatnonzero((register.r_invoke == lo[low]) & (register.r_value < levels[low]))
@@ -95,4 +100,4 @@ def _explain(register: MaxRegisterInput, levels: Ints, lo: Ints, hi: Ints, high:
     high_op = int(register.r_op[read[0]]) if len(read) else int(register.w_op[acked[0]])
     names = {(True, True): "went-backwards", (True, False): "stale", (False, True): "read-from-future"}
     kind = names.get((bool(len(fetches)), bool(len(read))), "real-time-order")
-    return RegisterViolation(kind, (int(levels[low]), int(levels[high])), (low_op, high_op), count)
+    return Violation(kind, (int(levels[low]), int(levels[high])), (low_op, high_op), count)

@@ -24,7 +24,7 @@ import numpy as np
 
 from checkers.columns import NEVER, Ints
 from checkers.log_input import no_ints
-from checkers.register import RegisterViolation
+from checkers.result import Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class MutexInput:
     n_op: Ints = field(default_factory=no_ints)
 
 
-def check_mutex(mutex: MutexInput) -> tuple[RegisterViolation, ...]:
+def check_mutex(mutex: MutexInput) -> tuple[Violation, ...]:
     """Empty iff linearizable; kinds: double-hold, token-order, busy-while-free."""
     begin = np.minimum(mutex.a_ret, mutex.r_ret)
     end = np.maximum(mutex.a_invoke, mutex.r_invoke)
@@ -56,11 +56,11 @@ def check_mutex(mutex: MutexInput) -> tuple[RegisterViolation, ...]:
     clash = np.flatnonzero(end[:-1] > begin[1:])
     if len(clash):
         ops = mutex.a_op[order[clash[0] : clash[0] + 2]]
-        return (RegisterViolation("double-hold", (), tuple(ops.tolist()), len(clash)),)
+        return (Violation("double-hold", (), tuple(ops.tolist()), len(clash)),)
     return _token_order(mutex, order) or _refusals(mutex, order)
 
 
-def _token_order(mutex: MutexInput, order: Ints) -> tuple[RegisterViolation, ...]:
+def _token_order(mutex: MutexInput, order: Ints) -> tuple[Violation, ...]:
     if mutex.token is None:
         return ()
     known = order[mutex.token[order] >= 0]
@@ -68,14 +68,10 @@ def _token_order(mutex: MutexInput, order: Ints) -> tuple[RegisterViolation, ...
     if not len(back):
         return ()
     pair = known[back[0] : back[0] + 2]
-    return (
-        RegisterViolation(
-            "token-order", tuple(mutex.token[pair].tolist()), tuple(mutex.a_op[pair].tolist()), len(back)
-        ),
-    )
+    return (Violation("token-order", tuple(mutex.token[pair].tolist()), tuple(mutex.a_op[pair].tolist()), len(back)),)
 
 
-def _refusals(mutex: MutexInput, order: Ints) -> tuple[RegisterViolation, ...]:
+def _refusals(mutex: MutexInput, order: Ints) -> tuple[Violation, ...]:
     """Spans in which the lock must have been free: before the first hold, between holds, after the last."""
     first_unknown = int(mutex.u_invoke.min(initial=NEVER))
     latest = np.minimum(mutex.r_ret[order], np.append(mutex.a_ret[order][1:], NEVER))
@@ -91,10 +87,10 @@ def _refusals(mutex: MutexInput, order: Ints) -> tuple[RegisterViolation, ...]:
     row = int(bad[0])
     holder = int(span[row]) - 1
     ops = (int(mutex.a_op[order[holder]]),) if holder >= 0 else ()
-    return (RegisterViolation("busy-while-free", (), (*ops, int(mutex.n_op[row])), len(bad)),)
+    return (Violation("busy-while-free", (), (*ops, int(mutex.n_op[row])), len(bad)),)
 
 
-def check_semaphore(mutex: MutexInput, permits: int) -> tuple[RegisterViolation, ...]:
+def check_semaphore(mutex: MutexInput, permits: int) -> tuple[Violation, ...]:
     """Empty iff at most *permits* certain holds overlap at any instant; kind: too-many-holds."""
     begin = np.minimum(mutex.a_ret, mutex.r_ret)
     end = np.maximum(mutex.a_invoke, mutex.r_invoke)
@@ -111,4 +107,4 @@ def check_semaphore(mutex: MutexInput, permits: int) -> tuple[RegisterViolation,
     at = int(crowded.min())
     holders = np.flatnonzero((begin <= at) & ((end > at) | (begin == at)))
     ops = tuple(mutex.a_op[holders][: permits + 1].tolist())
-    return (RegisterViolation("too-many-holds", (permits,), ops, len(crowded)),)
+    return (Violation("too-many-holds", (permits,), ops, len(crowded)),)

@@ -19,33 +19,24 @@ Limits. A commit that nobody answers (one-way) is an unknown one: it only raises
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from checkers.columns import NEVER, Ints
-from checkers.log_input import no_ints
-from checkers.max_register import MaxRegisterInput, check_max_register
+from checkers.max_register import MaxRegisterInput, WritesAndReads, check_max_register
 from checkers.models import register
-from checkers.register import RegisterInput, RegisterViolation, check_register
+from checkers.register import RegisterInput, check_register
+from checkers.result import Violation
 from checkers.search import Operation, search
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetInput:
-    """One (group, queue): ``w_*`` commits (``w_ret`` never: unknown), ``r_*`` fetches (−1: none known yet)."""
+class OffsetInput(WritesAndReads):
+    """One (group, queue): commits are its writes, fetches its reads (−1: none known yet)."""
 
-    w_value: Ints = field(default_factory=no_ints)
-    w_invoke: Ints = field(default_factory=no_ints)
-    w_ret: Ints = field(default_factory=no_ints)
-    w_op: Ints = field(default_factory=no_ints)
-    r_value: Ints = field(default_factory=no_ints)
-    r_invoke: Ints = field(default_factory=no_ints)
-    r_ret: Ints = field(default_factory=no_ints)
-    r_op: Ints = field(default_factory=no_ints)
+    __slots__ = ()
 
 
-def check_monotonic(offsets: OffsetInput) -> tuple[RegisterViolation, ...]:
+def check_monotonic(offsets: OffsetInput) -> tuple[Violation, ...]:
     """Fetches do not go back: running maximum over returned fetches against each later one."""
     by_return = np.argsort(offsets.r_ret, kind="stable")
     returns = offsets.r_ret[by_return]
@@ -60,10 +51,10 @@ def check_monotonic(offsets: OffsetInput) -> tuple[RegisterViolation, ...]:
     earlier = by_return[: before[row]]
     witness = int(earlier[offsets.r_value[earlier] == known][0])
     ops = (int(offsets.r_op[witness]), int(offsets.r_op[row]))
-    return (RegisterViolation("went-backwards", (known, int(offsets.r_value[row])), ops, len(bad)),)
+    return (Violation("went-backwards", (known, int(offsets.r_value[row])), ops, len(bad)),)
 
 
-def check_greatest_wins(offsets: OffsetInput) -> tuple[RegisterViolation, ...]:
+def check_greatest_wins(offsets: OffsetInput) -> tuple[Violation, ...]:
     """As a register that keeps the greatest commit; nothing known yet is the value −1."""
     return check_max_register(
         MaxRegisterInput(
@@ -80,7 +71,7 @@ def check_greatest_wins(offsets: OffsetInput) -> tuple[RegisterViolation, ...]:
     )
 
 
-def check_last_wins(offsets: OffsetInput, budget: int = 200_000) -> tuple[tuple[RegisterViolation, ...], str]:
+def check_last_wins(offsets: OffsetInput, budget: int = 200_000) -> tuple[tuple[Violation, ...], str]:
     """(violations, reason for *unknown*) as a register that keeps the last commit."""
     result = check_register(
         RegisterInput(
@@ -102,7 +93,7 @@ def check_last_wins(offsets: OffsetInput, budget: int = 200_000) -> tuple[tuple[
     if found.linearizable:
         return (), ""
     stuck = found.stuck.op if found.stuck else -1
-    return (RegisterViolation("no-order", (), (stuck,)),), ""
+    return (Violation("no-order", (), (stuck,)),), ""
 
 
 def _operations(offsets: OffsetInput) -> list[Operation]:
@@ -114,9 +105,7 @@ def _operations(offsets: OffsetInput) -> list[Operation]:
     return writes + [Operation(invoke, ret, ("read", value), op) for value, invoke, ret, op in fetches]
 
 
-def check_not_ahead(
-    offsets: OffsetInput, delivered: Ints, delivered_at: Ints, known: Ints
-) -> tuple[RegisterViolation, ...]:
+def check_not_ahead(offsets: OffsetInput, delivered: Ints, delivered_at: Ints, known: Ints) -> tuple[Violation, ...]:
     """Every *known* offset (ascending) below a commit was *delivered* (at *delivered_at*) before the commit began."""
     first: Mapping[int, int] = _first_delivery(delivered, delivered_at)
     at = np.array([first.get(offset, int(NEVER)) for offset in known.tolist()], dtype=np.int64)
@@ -128,9 +117,7 @@ def check_not_ahead(
         return ()
     row = int(bad[0])
     missing = int(known[np.flatnonzero(at[: below[row]] > offsets.w_invoke[row])[0]])
-    return (
-        RegisterViolation("commit-ahead", (missing, int(offsets.w_value[row])), (int(offsets.w_op[row]),), len(bad)),
-    )
+    return (Violation("commit-ahead", (missing, int(offsets.w_value[row])), (int(offsets.w_op[row]),), len(bad)),)
 
 
 def _first_delivery(delivered: Ints, at: Ints) -> dict[int, int]:

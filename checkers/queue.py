@@ -36,6 +36,7 @@ import numpy as np
 from checkers.columns import NEVER, Bools, Ints
 from checkers.events import positions
 from checkers.log_input import FAILED, UNKNOWN, no_ints
+from checkers.result import Result, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,6 @@ class QueueInput:
     c_op: Ints = field(default_factory=no_ints)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueViolation:
-    """``kind``: VFresh, VRepet, VOrd, lost-overtaken, lost-empty, VWit. ``ops`` prove it, ``values`` are concerned."""
-
-    kind: str
-    values: tuple[int, ...]
-    ops: tuple[int, ...]
-    count: int = 1
-
-
 @dataclass(slots=True)
 class _Values:
     """By value: positions of its enqueue and dequeue, and rows of both in the input (−1: none). ``end`` is ∞."""
@@ -84,35 +75,20 @@ class _Values:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueResult:
-    """``violations`` and ``unknown`` empty: linearizable."""
-
-    violations: tuple[QueueViolation, ...]
-    unknown: tuple[str, ...] = ()
-
-    @property
-    def linearizable(self) -> bool | None:
-        """The answer; ``None`` if it is not known."""
-        if self.violations:
-            return False
-        return None if self.unknown else True
-
-
 _CHOICES_MAX = 12
 
 
-def check_queue(queue: QueueInput, *, ordered: bool = True) -> QueueResult:
+def check_queue(queue: QueueInput, *, ordered: bool = True) -> Result:
     """Decide *queue* as a FIFO queue, or as a bag with ``ordered=False``."""
     found = _decide(queue, ordered)
     open_ = np.flatnonzero(queue.d_ret == NEVER)
     by_values_alone = found and found[0].kind in ("VFresh", "VRepet")
     if not found or by_values_alone or not len(open_) or not len(queue.c_invoke):
-        return QueueResult(found)
+        return Result(found)
     return _try_choices(queue, ordered, open_, found)
 
 
-def _try_choices(queue: QueueInput, ordered: bool, open_: Ints, found: tuple[QueueViolation, ...]) -> QueueResult:
+def _try_choices(queue: QueueInput, ordered: bool, open_: Ints, found: tuple[Violation, ...]) -> Result:
     """Each unknown dequeue of a known value happened or not; all happened is what *found* contradicts."""
     relaxed = _without(queue, open_)
     relaxed = replace(
@@ -121,14 +97,14 @@ def _try_choices(queue: QueueInput, ordered: bool, open_: Ints, found: tuple[Que
         c_op=np.concatenate((relaxed.c_op, queue.d_op[open_])),
     )
     if _decide(relaxed, ordered):
-        return QueueResult(found)
+        return Result(found)
     if len(open_) > _CHOICES_MAX:
-        return QueueResult((), (f"{len(open_)} unknown dequeues know their value, beside anonymous ones",))
+        return Result((), (f"{len(open_)} unknown dequeues know their value, beside anonymous ones",))
     for choice in range(1, 1 << len(open_)):
         dropped = open_[[index for index in range(len(open_)) if choice >> index & 1]]
         if not _decide(_without(queue, dropped), ordered):
-            return QueueResult(())
-    return QueueResult(found)
+            return Result(())
+    return Result(found)
 
 
 def _without(queue: QueueInput, dequeues: Ints) -> QueueInput:
@@ -143,7 +119,7 @@ def _without(queue: QueueInput, dequeues: Ints) -> QueueInput:
     )
 
 
-def _decide(queue: QueueInput, ordered: bool) -> tuple[QueueViolation, ...]:
+def _decide(queue: QueueInput, ordered: bool) -> tuple[Violation, ...]:
     """The conditions, with every unknown dequeue of a known value taken to have happened."""
     found = _fresh_and_once(queue)
     if found:
@@ -166,7 +142,7 @@ def _decide(queue: QueueInput, ordered: bool) -> tuple[QueueViolation, ...]:
     return tuple(found)
 
 
-def _fresh_and_once(queue: QueueInput) -> list[QueueViolation]:
+def _fresh_and_once(queue: QueueInput) -> list[Violation]:
     """VFresh by existence, and VRepet; both are about values alone."""
     if not len(queue.d_value):
         return []
@@ -179,14 +155,14 @@ def _fresh_and_once(queue: QueueInput) -> list[QueueViolation]:
         row = int(strange[0])
         value = int(queue.d_value[row])
         failed = queue.e_op[queue.e_value == value].tolist()
-        found.append(QueueViolation("VFresh", (value,), (*failed[:1], int(queue.d_op[row])), len(strange)))
+        found.append(Violation("VFresh", (value,), (*failed[:1], int(queue.d_op[row])), len(strange)))
     known = np.flatnonzero(queue.d_ret < NEVER)
     times = np.bincount(queue.d_value[known], minlength=highest)
     twice = np.flatnonzero(times > 1)
     if len(twice):
         value = int(twice[0])
         ops = queue.d_op[known[queue.d_value[known] == value]].tolist()
-        found.append(QueueViolation("VRepet", (value,), tuple(ops[:2]), len(twice)))
+        found.append(Violation("VRepet", (value,), tuple(ops[:2]), len(twice)))
     return found
 
 
@@ -223,7 +199,7 @@ def _pick(column: Ints, row: Ints, has: Bools, otherwise: int) -> Ints:
     return np.where(has, column[row], otherwise)
 
 
-def _order(queue: QueueInput, values: _Values, use_left: bool) -> list[QueueViolation]:
+def _order(queue: QueueInput, values: _Values, use_left: bool) -> list[Violation]:
     """VOrd: the latest dequeue among values enqueued before b must not come after b's."""
     members = np.flatnonzero(values.came_out | values.left) if use_left else np.flatnonzero(values.came_out)
     latest = np.full(values.end + 1, -1, dtype=np.int64)
@@ -250,7 +226,7 @@ def _deadlines(values: _Values, end: int) -> Ints:
     return soonest[values.er[values.left] + 1]
 
 
-def _hall(queue: QueueInput, values: _Values, deadline: Ints, crashed: Ints) -> list[QueueViolation]:
+def _hall(queue: QueueInput, values: _Values, deadline: Ints, crashed: Ints) -> list[Violation]:
     """The k-th deadline needs k unknown dequeues begun before it."""
     order = np.argsort(deadline, kind="stable")
     finite = deadline[order]
@@ -265,7 +241,7 @@ def _hall(queue: QueueInput, values: _Values, deadline: Ints, crashed: Ints) -> 
 
 def _empties(
     queue: QueueInput, values: _Values, deadline: Ints, crashed: Ints, invoke: Ints, ret: Ints
-) -> list[QueueViolation]:
+) -> list[Violation]:
     """VWit. Gap g is the time between event g − 1 and event g; an "empty" [i, r] has the gaps i + 1 … r."""
     end = values.end
     out = np.flatnonzero(values.came_out & (values.er < values.di))
@@ -325,9 +301,7 @@ def _bad_spans(values: _Values, deadline: Ints, crashed: Ints) -> list[tuple[int
     return spans
 
 
-def _witness(
-    queue: QueueInput, values: _Values, row: int, begin: int, end: int, lost: bool, count: int
-) -> QueueViolation:
+def _witness(queue: QueueInput, values: _Values, row: int, begin: int, end: int, lost: bool, count: int) -> Violation:
     """The fewest values that keep the queue filled all through [begin, end]: greedily the one reaching furthest."""
     if lost:
         holders = np.flatnonzero(values.left & (values.er < end))
@@ -336,7 +310,7 @@ def _witness(
         chosen = _cover(values, begin, end)
     ops = [int(queue.e_op[values.e_row[value]]) for value in chosen]
     kind = "lost-empty" if lost else "VWit"
-    return QueueViolation(kind, tuple(chosen), (*ops, int(queue.n_op[row])), count)
+    return Violation(kind, tuple(chosen), (*ops, int(queue.n_op[row])), count)
 
 
 def _cover(values: _Values, begin: int, end: int) -> list[int]:
@@ -353,13 +327,13 @@ def _cover(values: _Values, begin: int, end: int) -> list[int]:
     return chosen
 
 
-def _violation(queue: QueueInput, values: _Values, kind: str, of: list[int], count: int) -> QueueViolation:
+def _violation(queue: QueueInput, values: _Values, kind: str, of: list[int], count: int) -> Violation:
     ops: list[int] = []
     for value in of:
         ops.append(int(queue.e_op[values.e_row[value]]))
         if values.d_row[value] >= 0:
             ops.append(int(queue.d_op[values.d_row[value]]))
-    return QueueViolation(kind, tuple(of), tuple(ops), count)
+    return Violation(kind, tuple(of), tuple(ops), count)
 
 
 @dataclass(frozen=True, slots=True)

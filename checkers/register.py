@@ -32,6 +32,7 @@ import numpy as np
 
 from checkers.columns import NEVER, Bools, Ints
 from checkers.log_input import no_ints
+from checkers.result import Result, Violation
 
 INITIAL = -1
 """The value that a register has before anything is written."""
@@ -67,31 +68,6 @@ class RegisterInput:
     n_op: Ints = field(default_factory=no_ints)
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterViolation:
-    """``values`` are concerned (at most two), ``ops`` prove it (at most four)."""
-
-    kind: str
-    values: tuple[int, ...]
-    ops: tuple[int, ...]
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterResult:
-    """``violations`` and ``unknown`` empty: linearizable."""
-
-    violations: tuple[RegisterViolation, ...]
-    unknown: tuple[str, ...] = ()
-
-    @property
-    def linearizable(self) -> bool | None:
-        """The answer; ``None`` if it is not known."""
-        if self.violations:
-            return False
-        return None if self.unknown else True
-
-
 @dataclass(slots=True)
 class _Values:
     """By value + 1 (place 0 is the initial value): its writer, its block, and the reads of it.
@@ -112,24 +88,24 @@ class _Values:
     depth: Ints
 
 
-def check_register(register: RegisterInput) -> RegisterResult:
+def check_register(register: RegisterInput) -> Result:
     """Decide *register*."""
     if _repeats(register):
-        return RegisterResult((), (REPEATED,))
+        return Result((), (REPEATED,))
     values = _values(register)
     found = _existence(register, values) or _swapped_twice(register, values)
     if found:
-        return RegisterResult(found)
+        return Result(found)
     if not _link(values):
-        return RegisterResult((_circle(register, values),))
+        return Result((_circle(register, values),))
     found = _order_in_blocks(register, values)
     if found:
-        return RegisterResult(found)
+        return Result(found)
     blocks = _Blocks.of(values)
     found = blocks.violations(register, values)
     if found or not len(register.n_old):
-        return RegisterResult(found)
-    return RegisterResult((), () if _refusals_fit(register, values, blocks) else (REFUSED,))
+        return Result(found)
+    return Result((), () if _refusals_fit(register, values, blocks) else (REFUSED,))
 
 
 def _repeats(register: RegisterInput) -> bool:
@@ -170,27 +146,27 @@ def _close(alive: Bools, exists: Bools, old: Ints) -> None:
         edge = new[old[new] >= 0]
 
 
-def _existence(register: RegisterInput, values: _Values) -> tuple[RegisterViolation, ...]:
+def _existence(register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
     """Reads and happened swaps of values that nobody wrote."""
     stray = np.flatnonzero(~values.alive[register.r_value + 1])
     if len(stray):
         row = int(stray[0])
-        return (RegisterViolation("phantom", (int(register.r_value[row]),), (int(register.r_op[row]),), len(stray)),)
+        return (Violation("phantom", (int(register.r_value[row]),), (int(register.r_op[row]),), len(stray)),)
     swaps = np.flatnonzero(values.alive[register.c_new + 1] & ~values.alive[register.c_old + 1])
     if len(swaps):
         row = int(swaps[0])
-        return (RegisterViolation("phantom", (int(register.c_old[row]),), (int(register.c_op[row]),), len(swaps)),)
+        return (Violation("phantom", (int(register.c_old[row]),), (int(register.c_op[row]),), len(swaps)),)
     return ()
 
 
-def _swapped_twice(register: RegisterInput, values: _Values) -> tuple[RegisterViolation, ...]:
+def _swapped_twice(register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
     happened = np.flatnonzero(values.alive[register.c_new + 1])
     times = np.bincount(register.c_old[happened] + 1, minlength=1)
     twice = np.flatnonzero(times > 1)
     if not len(twice):
         return ()
     ops = register.c_op[happened[register.c_old[happened] + 1 == twice[0]]]
-    return (RegisterViolation("two-cas-one-value", (int(twice[0]) - 1,), tuple(ops[:2].tolist()), len(twice)),)
+    return (Violation("two-cas-one-value", (int(twice[0]) - 1,), tuple(ops[:2].tolist()), len(twice)),)
 
 
 def _link(values: _Values) -> bool:
@@ -209,7 +185,7 @@ def _link(values: _Values) -> bool:
     return False
 
 
-def _circle(register: RegisterInput, values: _Values) -> RegisterViolation:
+def _circle(register: RegisterInput, values: _Values) -> Violation:
     """Follow swaps backwards from a value without a root until one comes again."""
     place = int(np.flatnonzero(values.alive & (values.old >= 0) & (values.old[values.root] >= 0))[0])
     path: list[int] = []
@@ -218,10 +194,10 @@ def _circle(register: RegisterInput, values: _Values) -> RegisterViolation:
         place = int(values.old[place])
     circle = path[path.index(place) :]
     ops = tuple(int(values.op[member]) for member in circle[:4])
-    return RegisterViolation("order-in-block", tuple(member - 1 for member in circle[:2]), ops)
+    return Violation("order-in-block", tuple(member - 1 for member in circle[:2]), ops)
 
 
-def _order_in_blocks(register: RegisterInput, values: _Values) -> tuple[RegisterViolation, ...]:
+def _order_in_blocks(register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
     """The greatest invocation of all earlier groups of the block must not exceed the least return of a group.
 
     Groups of a block in order: writer of u1, reads of u1, swap to u2, reads of u2, …
@@ -248,7 +224,7 @@ def _order_in_blocks(register: RegisterInput, values: _Values) -> tuple[Register
     earlier = int(places[holder // 2])
     early_op = _op_of_group(register, values, earlier, holder % 2 == 1, by_invoke=int(invoke[holder]))
     kind = "read-from-future" if holder % 2 == 0 and group == holder + 1 else "order-in-block"
-    return (RegisterViolation(kind, (earlier - 1, later - 1), (early_op, late_op), len(bad)),)
+    return (Violation(kind, (earlier - 1, later - 1), (early_op, late_op), len(bad)),)
 
 
 def _holder(invoke: Ints, before: Ints, group: int) -> int:
@@ -288,7 +264,7 @@ class _Blocks:
         np.maximum.at(s, member, invoke)
         return _Blocks(roots, f, s)
 
-    def violations(self, register: RegisterInput, values: _Values) -> tuple[RegisterViolation, ...]:
+    def violations(self, register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
         """Overlapping forward zones, backward zones inside forward ones."""
         forward = np.flatnonzero(self.f < self.s)
         forward = forward[np.argsort(self.f[forward], kind="stable")]
@@ -307,14 +283,14 @@ class _Blocks:
 
     def _explain(
         self, register: RegisterInput, values: _Values, kind: str, pair: tuple[int, int], count: int
-    ) -> RegisterViolation:
+    ) -> Violation:
         """Four operations: of each block the one that returned first and the one that was invoked last."""
         ops: list[int] = []
         for block in pair:
             for op in (_first_return(register, values, self, block), _last_call(register, values, self, block)):
                 if op >= 0 and op not in ops:
                     ops.append(op)
-        return RegisterViolation(kind, tuple(int(self.root[block]) - 1 for block in pair), tuple(ops), count)
+        return Violation(kind, tuple(int(self.root[block]) - 1 for block in pair), tuple(ops), count)
 
 
 def _first_return(register: RegisterInput, values: _Values, blocks: _Blocks, block: int) -> int:
