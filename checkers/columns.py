@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from checkers.schema import OPTIONAL
+
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int32]
@@ -89,9 +91,10 @@ def empty_table(schema: pa.Schema) -> dict[str, Column]:
 def from_rows(table: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
     """Columns of *schema* from decoded JSON rows; a missing or mistyped cell is a :class:`HistoryFormatError`."""
     result: dict[str, Column] = {}
+    optional = OPTIONAL.get(table, {})
     for name, is_text in _fields(schema):
         try:
-            cells = [row[name] for row in rows]
+            cells = [row.get(name, optional[name]) if name in optional else row[name] for row in rows]
         except KeyError:
             row = next(i for i, row in enumerate(rows) if name not in row)
             raise HistoryFormatError(table, row, f"column {name!r} is missing") from None
@@ -103,14 +106,21 @@ def from_rows(table: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) 
 def from_columns(table: str, schema: pa.Schema, columns: Mapping[str, Any]) -> dict[str, Column]:
     """Columns of *schema* from lists, numpy arrays or :class:`Text` of one length."""
     result: dict[str, Column] = {}
+    optional = OPTIONAL.get(table, {})
     for name, is_text in _fields(schema):
         if name not in columns:
-            raise HistoryFormatError(table, -1, f"column {name!r} is missing")
+            if name not in optional:
+                raise HistoryFormatError(table, -1, f"column {name!r} is missing")
+            length = max((len(column) for column in columns.values()), default=0)
+            result[name] = np.full(length, optional[name], dtype=np.int64)
+            continue
         given = columns[name]
         if isinstance(given, Text) or (isinstance(given, np.ndarray) and given.dtype == np.int64):
             result[name] = given
             continue
         cells = given.tolist() if isinstance(given, np.ndarray) else list(given)
+        if name in optional:
+            cells = [optional[name] if cell is None else cell for cell in cells]
         _require_type(table, name, cells, str if is_text else int)
         result[name] = _column(name, cells, is_text)
     _require_one_length(table, result)
@@ -120,10 +130,16 @@ def from_columns(table: str, schema: pa.Schema, columns: Mapping[str, Any]) -> d
 def from_arrow(table: str, schema: pa.Schema, arrow: pa.Table) -> dict[str, Column]:
     """Columns of *schema* from an Arrow table (extra columns are ignored); numbers are not copied where possible."""
     result: dict[str, Column] = {}
+    optional = OPTIONAL.get(table, {})
     for name, is_text in _fields(schema):
         if name not in arrow.column_names:
-            raise HistoryFormatError(table, -1, f"column {name!r} is missing")
+            if name not in optional:
+                raise HistoryFormatError(table, -1, f"column {name!r} is missing")
+            result[name] = np.full(len(arrow), optional[name], dtype=np.int64)
+            continue
         chunked = arrow.column(name)
+        if name in optional:
+            chunked = chunked.fill_null(optional[name])
         if chunked.null_count:
             row = chunked.is_null().to_pylist().index(True)
             raise HistoryFormatError(table, row, f"column {name!r} is null")

@@ -11,7 +11,7 @@ Validation (:func:`History.validated`) finds what no honest recorder writes: com
 number used twice, reads of an operation that is not there, an ``ok`` that never completed. All of it is
 :class:`HistoryFormatError` with table, row and reason, and never a verdict.
 
-Limits. The whole history is in memory: 17 columns of 4 to 8 bytes an operation (about 110 bytes), 33 a message read.
+Limits. The whole history is in memory: 19 columns of 4 to 8 bytes an operation (about 125 bytes), 33 a message read.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class Ops:
     node: Text
     group: Text
     detail: Text
+    next_offset: Ints
+    suggested: Ints
 
     def __len__(self) -> int:
         return len(self.op)
@@ -226,7 +228,10 @@ def _read_parquet(path: Path, name: str) -> pa.Table:
     try:
         texts = [field.name for field in schema.TABLES[name] if pa.types.is_string(field.type)]
         # An absolute path: pyarrow would read "rocketmq:4.9.7/…" as the address of a file system.
-        return pq.read_table(path.absolute(), columns=schema.TABLES[name].names, read_dictionary=texts)
+        there = pq.read_schema(path.absolute()).names
+        optional = schema.OPTIONAL.get(name, {})
+        wanted = [column for column in schema.TABLES[name].names if column in there or column not in optional]
+        return pq.read_table(path.absolute(), columns=wanted, read_dictionary=texts)
     except (OSError, pa.ArrowException) as error:
         raise HistoryFormatError(name, -1, f"unreadable: {error}", place=str(path)) from error
 

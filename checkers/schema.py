@@ -35,11 +35,21 @@ OPS: Final = pa.schema(
         ("node", _text),
         ("group", _text),
         ("detail", _text),
+        ("next_offset", _i64),
+        ("suggested", _i64),
     ]
 )
 """f: send, pull, drain, query_min, query_max, commit_offset, fetch_offset, route, … ``offset`` is the offset asked for
 (pull, drain) or answered (send, query); ``count`` the messages read; outcome: ok, weak, fail, info. ``node`` is the
-broker name (send) or the node that was asked. ``drain`` is a pull of the drain phase."""
+broker name (send) or the node that was asked. ``drain`` is a pull of the drain phase. Of a pull, ``next_offset`` is
+where the broker said to go on, ``suggested`` the broker id it said to ask next. A pull of a group that commits offsets
+is a delivery of what it read, unless its queue had been taken away meanwhile (:data:`TAKEN_AWAY`)."""
+
+TAKEN_AWAY: Final = "taken away"
+"""``detail`` of a pull whose messages the application did not get."""
+
+OPTIONAL: Final = {"ops": {"next_offset": -1, "suggested": -1}}
+"""Columns that histories from before they existed do not have, and what stands there then."""
 
 READS: Final = pa.schema([("op", _i64), ("position", _i64), ("offset", _i64), ("message", _i64), ("detail", _text)])
 """One row a message read; ``position`` counts from 0 within the op; message −1: not ours, its digest in ``detail``."""

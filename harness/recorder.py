@@ -103,6 +103,8 @@ class Complete(Entry, tag="complete"):
     offsets: Sequence[int] = ()
     messages: Sequence[int] = ()
     foreign: tuple[tuple[int, str], ...] = ()
+    next_offset: int = -1
+    suggested: int = -1
 
 
 class Event(Entry, tag="event"):
@@ -201,11 +203,13 @@ class Recorder:
         offsets: Sequence[int] = (),
         messages: Sequence[int] = (),
         foreign: Sequence[tuple[int, str]] = (),
+        next_offset: int = -1,
+        suggested: int = -1,
     ) -> None:
         """The op ends now. *offset* is the one answered (−1 keeps the one asked for); *node* as well (empty keeps).
 
         *offsets* and *messages* are what was read, in order, −1 for a message that is not ours; *foreign* says of
-        those (index, digest of the body).
+        those (index, digest of the body). *next_offset* and *suggested* are where to go on, and at which broker id.
         """
         event = self.event_count
         self.event_count = event + 1
@@ -224,6 +228,8 @@ class Recorder:
                 offsets,
                 messages,
                 tuple(foreign),
+                next_offset,
+                suggested,
             )
         )
 
@@ -358,6 +364,8 @@ class _Rows:
                 i.node,
                 i.group,
                 "",
+                -1,
+                -1,
             ]
         )
 
@@ -375,6 +383,7 @@ class _Rows:
             row[_NODE] = c.node
         if c.detail:
             row[_DETAIL] = _text(c.detail)
+        row[_NEXT], row[_SUGGESTED] = c.next_offset, c.suggested
         if c.offsets:
             self._read(c)
 
@@ -404,7 +413,7 @@ class _Rows:
         return columns | {"reads": dict(zip(TABLES["reads"].names, self.reads, strict=True))}
 
 
-_COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, _DETAIL, _OFFSET = (
+_COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, _DETAIL, _OFFSET, _NEXT, _SUGGESTED = (
     TABLES["ops"].names.index(name)
     for name in (
         "count",
@@ -416,6 +425,8 @@ _COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, 
         "node",
         "detail",
         "offset",
+        "next_offset",
+        "suggested",
     )
 )
 

@@ -11,7 +11,8 @@ one is gone. What follows:
     FLOW_CONTROL                                 after 20 ms, from the same offset
     anything else                                after 1 s, from the same offset, with a fresh route
 
-Offsets are sent to the master every 5 s, one-way, to a slave if there is no master, and with each pull from the master.
+Offsets are sent to the master every 5 s, one-way (or as calls, if they are to be confirmed), to a slave if there is no
+master, and with each pull from the master.
 A queue assigned without an offset starts at the group's committed one, else where ``from_last`` says; a retry topic
 always starts at its beginning.
 
@@ -51,7 +52,8 @@ _GOES_ON: Final = frozenset({OK, "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY"})
 @dataclass(frozen=True)
 class PullSettings:
     """RocketMQ: DefaultMQPullConsumer / DefaultMQPushConsumer defaults. ``auto_commit``: what the callback has seen is
-    committed when it returns. ``in_request``: the expression travels with each pull, no heartbeat is needed."""
+    committed when it returns. ``in_request``: the expression travels with each pull, no heartbeat is needed.
+    ``confirm``: offsets are sent as calls (RocketMQ: updateConsumeOffsetToBroker with isOneway false)."""
 
     group: str
     expression: str = "*"
@@ -64,6 +66,7 @@ class PullSettings:
     auto_commit: bool = True
     from_last: bool = True
     in_request: bool = True
+    confirm: bool = False
 
 
 class _Position:
@@ -90,7 +93,7 @@ class PullConsumer(Part):
         self.expressions: dict[str, str] = {}
         """Tag expressions of topics that differ from ``settings.expression``."""
         self._positions: dict[MessageQueue, _Position] = {}
-        self._epoch = 0
+        self._epoch = self._calls = 0
         self._persist_key = ("consumer", settings.group, "persist")
         client.parts.append(self)
 
@@ -165,12 +168,18 @@ class PullConsumer(Part):
     def _find_start(self, env: Environment, queue: MessageQueue, epoch: int) -> None:
         """The committed offset; where there is none, the queue's end (or start)."""
 
+        number = self._number()
+
+        def asking(env: Environment, address: Address) -> None:
+            self.client.observer.on_asking_offset(env, number, queue, address)
+
         def answered(env: Environment, answer: Answer) -> None:
+            status = status_of(answer)
+            offset = _offset(answer)
+            self.client.observer.on_offset(env, number, status, UNKNOWN if offset is None else offset)
             position = self._current(queue, epoch)
             if position is None:
                 return
-            status = status_of(answer)
-            offset = _offset(answer)
             if status == OK and offset is not None:
                 position.offset = offset
                 self._pull(env, queue, position)
@@ -182,7 +191,7 @@ class PullConsumer(Part):
         fields = ext_fields(
             consumerGroup=self.settings.group, topic=queue.topic, queueId=queue.queue_id, bname=queue.broker_name
         )
-        self._ask(env, queue, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields), answered)
+        self._ask(env, queue, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields), answered, asking)
 
     def _ask_extent(self, env: Environment, queue: MessageQueue, epoch: int) -> None:
         def answered(env: Environment, answer: Answer) -> None:
@@ -202,11 +211,17 @@ class PullConsumer(Part):
         self._ask(env, queue, Command(code, fields), answered)
 
     def _ask(
-        self, env: Environment, queue: MessageQueue, request: Command, answered: Callable[[Environment, Answer], None]
+        self,
+        env: Environment,
+        queue: MessageQueue,
+        request: Command,
+        answered: Callable[[Environment, Answer], None],
+        asking: Callable[[Environment, Address], None] = lambda _env, _address: None,
     ) -> None:
         """The master, or after a fresh route any broker of that name; a route without one counts as no connection."""
         target = self.client.routes.reader(queue.broker_name, MASTER_ID, only_this=True)
         if target is not None:
+            asking(env, target[1])
             self._call(env, target[1], request, answered)
             return
 
@@ -215,6 +230,7 @@ class PullConsumer(Part):
             if found is None:
                 answered(env, CallFailed("connect", ""))
             else:
+                asking(env, found[1])
                 self._call(env, found[1], request, answered)
 
         self.client.routes.refresh(env, queue.topic, refreshed)
@@ -234,18 +250,31 @@ class PullConsumer(Part):
             self._later(env, queue, epoch, self.settings.failure_pause_ns)
             return
         broker_id, address = target
+        number = self._number()
 
         def answered(env: Environment, answer: Answer) -> None:
             current = self._current(queue, epoch)
+            outcome = self._outcome(env, queue, address, broker_id, offset, started_ns, answer, number)
             if current is not None:
-                outcome = self._outcome(env, queue, address, broker_id, offset, started_ns, answer)
                 self._take(env, current, outcome)
+            else:
+                self.client.observer.on_late_pull(env, outcome)
 
-        request = self._request(queue, position, broker_id)
+        commits = self._commits(position, broker_id)
+        self.client.observer.on_pulling(env, number, queue, address, offset, position.committed if commits else UNKNOWN)
+        request = self._request(queue, position, commits)
         self.client.remoting.call(env, address, request, self.settings.pull_timeout_ns, answered)
 
-    def _request(self, queue: MessageQueue, position: _Position, broker_id: int) -> Command:
-        commits = broker_id == MASTER_ID and position.committed > 0
+    def _number(self) -> int:
+        """Of a call, for who watches."""
+        self._calls += 1
+        return self._calls
+
+    def _commits(self, position: _Position, broker_id: int) -> bool:
+        """Slaves take no commits with pulls (RocketMQ: PullSysFlag.clearCommitOffsetFlag)."""
+        return broker_id == MASTER_ID and position.committed > 0
+
+    def _request(self, queue: MessageQueue, position: _Position, commits: bool) -> Command:
         in_request = self.settings.in_request
         flags = SUSPEND | (COMMIT if commits else 0) | (SUBSCRIPTION if in_request else 0)
         fields = {
@@ -274,6 +303,7 @@ class PullConsumer(Part):
         offset: int,
         started_ns: int,
         answer: Answer,
+        number: int,
     ) -> PullOutcome:
         status, messages, remark = self._read(queue, answer)
         told = {
@@ -294,6 +324,7 @@ class PullConsumer(Part):
             started_ns=started_ns,
             ended_ns=env.now(),
             remark=remark,
+            number=number,
         )
 
     def _read(self, queue: MessageQueue, answer: Answer) -> tuple[str, tuple[PulledMessage, ...], str]:
@@ -345,7 +376,7 @@ class PullConsumer(Part):
     # --- offsets ----------------------------------------------------------------------------------------------------
 
     def _send_offset(self, env: Environment, queue: MessageQueue, offset: int) -> None:
-        """One-way, to the master, else to any broker of that name (which persists it as its own)."""
+        """To the master, else to any broker of that name (which persists it as its own)."""
         target = self.client.routes.reader(queue.broker_name, MASTER_ID)
         if offset < 0 or target is None:
             return
@@ -356,8 +387,24 @@ class PullConsumer(Part):
             commitOffset=offset,
             bname=queue.broker_name,
         )
-        self.client.remoting.oneway(env, target[1], Command(RequestCode.UPDATE_CONSUMER_OFFSET, fields))
+        request = Command(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
+        if self.settings.confirm:
+            self._confirm_offset(env, queue, target[1], offset, request)
+            return
+        self.client.remoting.oneway(env, target[1], request)
         self.client.observer.on_commit(env, self.settings.group, queue, offset)
+
+    def _confirm_offset(
+        self, env: Environment, queue: MessageQueue, address: Address, offset: int, request: Command
+    ) -> None:
+        number = self._number()
+        self.client.observer.on_committing(env, number, queue, address, offset)
+        self._call(
+            env,
+            address,
+            request,
+            lambda env, answer: self.client.observer.on_committed(env, number, status_of(answer)),
+        )
 
 
 def pulled(queue: MessageQueue, message: Message) -> PulledMessage:

@@ -112,6 +112,8 @@ class PullOutcome:
     started_ns: int
     ended_ns: int
     remark: str = ""
+    number: int = 0
+    """As in :meth:`Observer.on_pulling`."""
 
 
 class Observer:
@@ -129,8 +131,28 @@ class Observer:
     def on_result(self, env: Environment, result: SendResult) -> None:
         """A send ended; called before the application's own callback."""
 
+    def on_pulling(
+        self, env: Environment, number: int, queue: MessageQueue, address: Address, offset: int, committed: int
+    ) -> None:
+        """A pull leaves for *address*; *committed* travels with it (−1: nothing does)."""
+
     def on_pull(self, env: Environment, outcome: PullOutcome) -> None:
         """A pull ended."""
+
+    def on_late_pull(self, env: Environment, outcome: PullOutcome) -> None:
+        """A pull ended whose queue had been taken away meanwhile: the application does not get what it brought."""
+
+    def on_asking_offset(self, env: Environment, number: int, queue: MessageQueue, address: Address) -> None:
+        """The group's committed offset is asked for."""
+
+    def on_offset(self, env: Environment, number: int, status: str, offset: int) -> None:
+        """The committed offset was told (−1: it was not)."""
+
+    def on_committing(self, env: Environment, number: int, queue: MessageQueue, address: Address, offset: int) -> None:
+        """An offset leaves for a broker that is asked to confirm it."""
+
+    def on_committed(self, env: Environment, number: int, status: str) -> None:
+        """That commit ended."""
 
     def on_commit(self, env: Environment, group: str, queue: MessageQueue, offset: int) -> None:
         """An offset was sent to a broker (one-way: nobody confirms it)."""
