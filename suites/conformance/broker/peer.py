@@ -10,6 +10,7 @@ leads to the broker's main port, ``fast:`` names lead to the fast port, ``namesr
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -17,7 +18,7 @@ from typing import Protocol, TypeVar
 from reference_impl.environment import MS, SECOND, Address
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.fields import ext_fields
-from reference_impl.wire.frame import Command
+from reference_impl.wire.frame import Command, FrameDecoder
 from reference_impl.wire.message import Message, decode_records
 
 T = TypeVar("T")
@@ -194,3 +195,34 @@ def drained(peer: Peer, topic: str, count: int, *, queue: int = 0, within_ns: in
     """All messages of a queue, once there are *count*."""
     eventually(peer, lambda: max_offset(peer, topic, queue) >= count or None, within_ns)
     return messages(pull(peer, topic, 0, queue=queue))
+
+
+def heartbeat(peer: Peer, channel: str, client: str, group: str, topic: str, **more: object) -> Command:
+    """One consumer of one topic (everything, unless *more* says otherwise)."""
+    subscription = {"topic": topic, "subString": "*", "tagsSet": [], "codeSet": [], "subVersion": 1} | more
+    consumer = {
+        "groupName": group,
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+        "unitMode": False,
+        "subscriptionDataSet": [subscription],
+    }
+    body = {"clientID": client, "producerDataSet": [], "consumerDataSet": [consumer]}
+    return answer(peer, Code.HEART_BEAT, json.dumps(body).encode(), channel=channel)
+
+
+def notices_dropped(peer: Peer, channel: str) -> None:
+    """Take what has come so far off the channel."""
+    peer.sleep(50 * MS)
+    peer.inbox(channel)
+
+
+def answers_within(peer: Peer, channel: str, within_ns: int, opaque: int) -> list[Command]:
+    """What comes on a raw channel until the answer is there or time is up."""
+    decoder: FrameDecoder = FrameDecoder()
+    for _ in range(within_ns // (50 * MS)):
+        found = [command for command in decoder.feed(peer.read(channel, 50 * MS).data) if command.opaque == opaque]
+        if found:
+            return found
+    return []

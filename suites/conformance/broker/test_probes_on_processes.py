@@ -1,7 +1,8 @@
 """The probes over real TCP against real processes: the reference, or with ``--target`` Apache's own broker.
 
-One cluster for all of them, on loopback, since the probes do not disturb each other. With ``--target rocketmq:4.9.7``
-every probe is put, also those that need minutes; else those that the reference answers within seconds.
+One cluster on loopback for all probes of a running broker, since they do not disturb each other; one after the other
+for those that start brokers themselves. With ``--target rocketmq:4.9.7`` every probe is put, also those that need
+minutes; else those that the reference answers within seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from faults.journal import HealJournal
 from harness.backends.process import ProcessBackend
 from harness.worlds import open_target
 from suites.conformance.broker.backend_peer import BackendPeer
-from suites.conformance.broker.probes import PROBES, Probe
+from suites.conformance.broker.lives import ProcessStart
+from suites.conformance.broker.probes import LIVES, PROBES, Probe
+
+
+def table(probes: list[Probe]) -> list[object]:
+    marked = [(probe, pytest.mark.conformance(*probe.ids, lane="target")) for probe in probes]
+    return [pytest.param(probe, id=str(probe), marks=mark) for probe, mark in marked]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +40,25 @@ def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         journal.close()
 
 
-@pytest.mark.parametrize("probe", PROBES, ids=str)
-def test_probe(probe: Probe, peer: BackendPeer, request: pytest.FixtureRequest) -> None:
+@pytest.fixture
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProcessStart]:
+    begun = ProcessStart(open_target(request.config.getoption("--target")), tmp_path)
+    yield begun
+    begun.close()
+
+
+def skip_slow(probe: Probe, request: pytest.FixtureRequest) -> None:
     if probe.is_slow and request.config.getoption("--target") == "reference":
         pytest.skip("needs minutes; the simulator has answered it")
+
+
+@pytest.mark.parametrize("probe", table(PROBES))
+def test_probe(probe: Probe, peer: BackendPeer, request: pytest.FixtureRequest) -> None:
+    skip_slow(probe, request)
     probe.run(peer)
+
+
+@pytest.mark.parametrize("probe", table(LIVES))
+def test_life(probe: Probe, start: ProcessStart, request: pytest.FixtureRequest) -> None:
+    skip_slow(probe, request)
+    probe.run(start)

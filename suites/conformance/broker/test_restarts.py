@@ -25,6 +25,7 @@ def committed(peer: BackendPeer) -> int:
     return int(answer(peer, Code.QUERY_CONSUMER_OFFSET, **QUEUE).fields["offset"])
 
 
+@pytest.mark.conformance("P60")
 def test_p60_a_smaller_offset_is_stored() -> None:
     peer = simulated()
     for offset in (10, 5):
@@ -32,6 +33,7 @@ def test_p60_a_smaller_offset_is_stored() -> None:
     assert committed(peer) == 5
 
 
+@pytest.mark.conformance("P61")
 def test_p61_a_kill_takes_offsets_back_to_the_last_save() -> None:
     peer = simulated()
     commit(peer, 1)
@@ -41,6 +43,7 @@ def test_p61_a_kill_takes_offsets_back_to_the_last_save() -> None:
     assert committed(peer) == 1
 
 
+@pytest.mark.conformance("P61")
 def test_p61_an_orderly_stop_keeps_them() -> None:
     peer = simulated()
     commit(peer, 2)
@@ -102,6 +105,7 @@ def test_an_asynchronous_power_cut_loses_a_suffix_and_offsets_are_given_again() 
     assert int(send(peer, "T").fields["queueOffset"]) == len(kept)
 
 
+@pytest.mark.conformance("P67")
 def test_p67_a_consumer_ahead_of_a_shortened_queue_is_sent_back_to_its_end() -> None:
     shortened = [peer for seed in range(1, 9) if max_offset(peer := after_a_lossy_power_cut(seed), "T") < 3]
     assert shortened
@@ -137,6 +141,7 @@ def test_a_moved_offset_is_written_down_as_an_event() -> None:
     assert event.property_map() == {"KEYS": "CG", "TAGS": "CG"}
 
 
+@pytest.mark.conformance("P69")
 def test_p69_delayed_messages_delivered_since_the_last_save_come_again_after_a_kill() -> None:
     peer = simulated()
     create_topic(peer, "T")

@@ -11,6 +11,7 @@ from reference_impl.wire.dialect import write_json
 from suites.conformance.namesrv.cluster_by_hand import VERSION_1, VERSION_2, NameServerByHand, topics
 
 
+@pytest.mark.conformance("W17")
 def test_probe_17_a_closed_connection_takes_its_master_and_leaves_the_slave() -> None:
     server = NameServerByHand()
     master = server.broker()
@@ -33,6 +34,7 @@ def test_the_connection_of_the_last_registration_counts() -> None:
     assert server.route("T1") is None
 
 
+@pytest.mark.conformance("W18")
 @pytest.mark.parametrize(
     ("release", "seconds"),
     [("4.9.7", 125), ("5.3.3", 125)],
@@ -129,6 +131,7 @@ def test_scan_and_expiry_are_settings() -> None:
     assert server.route("T1") is None
 
 
+@pytest.mark.conformance("W51")
 def test_probe_51_an_idle_connection_is_closed_and_takes_its_broker() -> None:
     server = NameServerByHand(broker_channel_expired_time=1_000_000)
     link = server.broker()

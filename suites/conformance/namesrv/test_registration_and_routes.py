@@ -33,11 +33,13 @@ def server_5_x() -> NameServerByHand:
 # Probes 1 to 7: the frame --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.conformance("W01")
 def test_probe_1_an_answer_repeats_the_opaque(server: NameServerByHand) -> None:
     answer = server.answer(Code.GET_BROKER_CLUSTER_INFO)
     assert (answer.flag & 1, answer.opaque) == (1, 7)
 
 
+@pytest.mark.conformance("W02")
 def test_probe_2_one_way_requests_are_silent_but_obeyed(server: NameServerByHand) -> None:
     link = server.broker()
     server.register(link, topics("T1", "T2"))
@@ -45,28 +47,33 @@ def test_probe_2_one_way_requests_are_silent_but_obeyed(server: NameServerByHand
     assert server.route("T1") is None
 
 
+@pytest.mark.conformance("W04")
 def test_probe_4_an_unknown_code_is_not_answered_by_4_9(server_4_9: NameServerByHand) -> None:
     assert server_4_9.ask(9999) == []
     assert server_4_9.env.closed_by_role == []
 
 
+@pytest.mark.conformance("W04")
 def test_probe_4_an_unknown_code_is_refused_by_5_x(server_5_x: NameServerByHand) -> None:
     answer = server_5_x.answer(9999)
     assert (answer.code, answer.remark) == (3, " request type 9999 not supported")
     assert server_5_x.ask(9999, flag=2) == []
 
 
+@pytest.mark.conformance("W05")
 def test_probe_5_a_bad_serialization_type_closes_the_connection(server: NameServerByHand) -> None:
     server.env.deliver(server.client, bytes.fromhex("0000000407000000"))
     assert server.env.closed_by_role == [server.client]
     assert server.env.take(server.client) == b""
 
 
+@pytest.mark.conformance("W06")
 def test_probe_6_an_oversize_frame_closes_the_connection(server: NameServerByHand) -> None:
     server.env.deliver(server.client, (16_777_213).to_bytes(4, "big"))
     assert server.env.closed_by_role == [server.client]
 
 
+@pytest.mark.conformance("W08")
 def test_probe_8_pipelined_and_fragmented_requests_are_answered(server: NameServerByHand) -> None:
     first, second, third = (encode_frame(Command(Code.GET_BROKER_CLUSTER_INFO, opaque=n)) for n in (1, 2, 3))
     server.env.deliver(server.client, first + second)
@@ -75,6 +82,7 @@ def test_probe_8_pipelined_and_fragmented_requests_are_answered(server: NameServ
     assert [answer.opaque for answer in FrameDecoder().feed(server.env.take(server.client))] == [1, 2, 3]
 
 
+@pytest.mark.conformance("W09")
 def test_probe_9_ext_fields_are_texts(server: NameServerByHand) -> None:
     _registered(server, "T1", "T2")
     request = Command(Code.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "b-a"})
@@ -82,6 +90,7 @@ def test_probe_9_ext_fields_are_texts(server: NameServerByHand) -> None:
     assert b'"extFields":{"wipeTopicCount":"2"}' in server.env.take(server.client)
 
 
+@pytest.mark.conformance("W07")
 @pytest.mark.parametrize(("release", "serialization"), [("4.9.7", BINARY), ("5.3.3", JSON)])
 def test_probe_7_a_binary_request(release: str, serialization: int) -> None:
     server = NameServerByHand(release=release)
@@ -91,12 +100,14 @@ def test_probe_7_a_binary_request(release: str, serialization: int) -> None:
 # Probes 10 to 13: routes ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.conformance("W10")
 def test_probe_10_an_unknown_topic_has_no_route(server: NameServerByHand) -> None:
     answer = server.answer(Code.GET_ROUTEINFO_BY_TOPIC, topic="NoSuchTopic")
     assert (answer.code, answer.body) == (17, b"")
     assert "No topic route info in name server for the topic: NoSuchTopic" in (answer.remark or "")
 
 
+@pytest.mark.conformance("W11")
 def test_probe_11_strict_json_for_those_who_can(server: NameServerByHand) -> None:
     server.register(server.broker(), topics("T1", "T2"))
     strict = [
@@ -112,12 +123,14 @@ def test_probe_11_strict_json_for_those_who_can(server: NameServerByHand) -> Non
         assert parse_lenient(legacy) == json.loads(strict[0])
 
 
+@pytest.mark.conformance("W12")
 def test_probe_12_routes_hold_no_blank(server: NameServerByHand) -> None:
     server.register(server.broker(), topics("T1", "T2"))
     for version in (0, 407):
         assert b" " not in server.answer(Code.GET_ROUTEINFO_BY_TOPIC, topic="T1", version=version).body
 
 
+@pytest.mark.conformance("W13")
 def test_probe_13_a_registered_topic_is_routed(server: NameServerByHand) -> None:
     server.register(server.broker(), topics("T1", "T2"))
     route = server.route("T1")
@@ -137,6 +150,7 @@ def test_a_route_names_every_broker_of_the_topic(server: NameServerByHand) -> No
 # Probes 14 to 16: registration ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.conformance("W14")
 def test_probe_14_a_slave_learns_its_master(server: NameServerByHand) -> None:
     assert server.register(server.broker(), topics("T1", "T2")).fields == {}
     slave = server.register(server.broker("10.0.0.2"), topics("T1", "T2"), id=1, host="10.0.0.2")
@@ -149,6 +163,7 @@ def test_a_slave_without_a_live_master_learns_nothing_and_brings_no_topics(serve
     assert server.route("T1") is None
 
 
+@pytest.mark.conformance("W15")
 def test_probe_15_a_wrong_crc_is_refused(server: NameServerByHand) -> None:
     answer = server.register(server.broker(), topics("T1", "T2"), crc=12345)
     assert (answer.code, answer.remark) == (1, "crc32 not match")
@@ -160,6 +175,7 @@ def test_a_crc_of_zero_or_beyond_31_bits_is_not_checked(server: NameServerByHand
     assert server.register(server.broker(), topics("T1", "T2"), crc=crc).code == 0
 
 
+@pytest.mark.conformance("W16")
 def test_probe_16_a_compressed_registration_gives_the_same_route() -> None:
     plain, packed = NameServerByHand(), NameServerByHand()
     plain.register(plain.broker(), topics("T1", "T2"))
@@ -271,6 +287,7 @@ def test_the_state_version_counts_in_5_x_only() -> None:
 # Probes 19 and 20: operators -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.conformance("W19")
 def test_probe_19_an_unregistered_broker_vanishes(server: NameServerByHand) -> None:
     _registered(server, "T1", "T2")
     assert server.unregister().code == 0
@@ -291,6 +308,7 @@ def test_unregistering_a_stranger_is_no_error(server: NameServerByHand) -> None:
     assert server.unregister(name="nobody", host="10.9.9.9").code == 0
 
 
+@pytest.mark.conformance("W20")
 def test_probe_20_write_permission_is_wiped_until_the_version_changes(server: NameServerByHand) -> None:
     link = _registered(server, "T1", "T2")
     assert server.answer(Code.WIPE_WRITE_PERM_OF_BROKER, brokerName="b-a").fields == {"wipeTopicCount": "2"}
@@ -301,6 +319,7 @@ def test_probe_20_write_permission_is_wiped_until_the_version_changes(server: Na
     assert server.permissions("T1") == {"b-a": 6}
 
 
+@pytest.mark.conformance("W20")
 def test_probe_20_write_permission_is_added(server: NameServerByHand) -> None:
     server.register(server.broker(), topics("T1", "T2", perm=7))
     server.answer(Code.WIPE_WRITE_PERM_OF_BROKER, brokerName="b-a")

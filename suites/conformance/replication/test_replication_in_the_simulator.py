@@ -67,6 +67,7 @@ def test_an_async_master_answers_before_the_slave_has_it() -> None:
     assert took <= 150 * MS
 
 
+@pytest.mark.conformance("P40")
 def test_p40_replication_begins_10_s_after_a_slave_has_started() -> None:
     """No address at first: 5 s until it looks again, then more than 5 s until its first report."""
     pair = simulated(joined=False)
@@ -74,6 +75,7 @@ def test_p40_replication_begins_10_s_after_a_slave_has_started() -> None:
     assert 9 * SECOND < took < 12 * SECOND
 
 
+@pytest.mark.conformance("P40")
 def test_p40_a_5x_slave_begins_5_s_after_its_start() -> None:
     pair = simulated(joined=False, release="5.3.3")
     took = pair.until(lambda: pair.is_joined("broker-a-1"))
@@ -88,6 +90,7 @@ def test_two_slaves_have_the_same_log() -> None:
         assert differing(pair, "broker-a-0", node) == -1
 
 
+@pytest.mark.conformance("H6")
 def test_h6_a_new_slave_begins_with_the_last_file() -> None:
     pair = async_pair(slaves=2)
     pair.kill("broker-a-2")
@@ -158,6 +161,7 @@ def test_a_partition_of_the_ha_port_heals_by_itself(seed: int) -> None:
     assert differing(pair, "broker-a-0", "broker-a-1") == -1
 
 
+@pytest.mark.conformance("P43")
 def test_p43_a_paused_slave_costs_3_s_each_until_it_is_given_up() -> None:
     pair = sync_pair()
     pair.backend.levers.pause("broker-a-1")
@@ -173,12 +177,14 @@ def test_p43_a_paused_slave_costs_3_s_each_until_it_is_given_up() -> None:
     assert differing(pair, "broker-a-0", "broker-a-1") == -1
 
 
+@pytest.mark.conformance("P44")
 def test_p44_one_of_two_slaves_is_enough() -> None:
     pair = sync_pair(slaves=2)
     pair.backend.levers.pause("broker-a-2")
     assert send_all(pair, 5) == [OK] * 5
 
 
+@pytest.mark.conformance("P50")
 def test_p50_a_slave_acknowledges_what_it_has_not_forced() -> None:
     pair = sync_pair(flushDiskType="ASYNC_FLUSH", slave={"flushDiskType": "SYNC_FLUSH"})
     pair.backend.levers.hang_disk("broker-a-1")  # type: ignore[attr-defined]
@@ -213,6 +219,7 @@ def diverged(seed: int, release: str = "4.9.7") -> Pair | None:
     return pair if came_back_shorter(pair, lose_the_tail(pair)) else None
 
 
+@pytest.mark.conformance("P49", "H1", "H2")
 @pytest.mark.parametrize("release", ["4.9.7", "5.3.3"])
 def test_p49_h1_h2_a_slave_ahead_of_its_master_gives_false_send_ok_and_diverges(release: str) -> None:
     shown = 0
@@ -238,6 +245,7 @@ def test_p49_h1_h2_a_slave_ahead_of_its_master_gives_false_send_ok_and_diverges(
     assert shown >= 3
 
 
+@pytest.mark.conformance("H1")
 def test_h1_the_connection_flaps_about_every_10_s() -> None:
     pair = next(found for seed in range(1, 20) if (found := diverged(seed)) is not None)
     pair.sleep(60 * SECOND)
@@ -245,6 +253,7 @@ def test_h1_the_connection_flaps_about_every_10_s() -> None:
     assert 5 <= len(closes) <= 7
 
 
+@pytest.mark.conformance("H3")
 def test_h3_a_slave_beside_its_master_confirms_what_it_cannot_serve() -> None:
     pair = next(found for seed in range(1, 20) if (found := diverged(seed)) is not None)
     create_topic(pair.master, "T")
@@ -259,6 +268,7 @@ def test_h3_a_slave_beside_its_master_confirms_what_it_cannot_serve() -> None:
     assert max_offset(pair.master, "T") > stuck + 30
 
 
+@pytest.mark.conformance("H4")
 def test_h4_a_master_with_a_new_disk_does_not_get_its_data_back() -> None:
     pair = sync_pair()
     send_all(pair, 20)
@@ -272,6 +282,7 @@ def test_h4_a_master_with_a_new_disk_does_not_get_its_data_back() -> None:
     assert pull(pair.slave, "T", 0).code == 17  # its tables have followed the empty master
 
 
+@pytest.mark.conformance("H7")
 def test_h7_two_masters_of_one_name_take_turns_in_the_routes() -> None:
     """A slave made a master by hand, and the old master back: the NameServer shows whoever has registered last."""
     pair = simulated(joined=False, slave={"brokerRole": "ASYNC_MASTER"})

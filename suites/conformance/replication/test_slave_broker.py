@@ -43,6 +43,7 @@ def commit(view: View, offset: int) -> None:
 # --- what it refuses ---
 
 
+@pytest.mark.conformance("P52", "W46")
 def test_p52_a_send_to_a_slave_is_refused_and_not_stored() -> None:
     pair = pair_with(1)
     before = log_of(pair, "broker-a-1")
@@ -51,6 +52,7 @@ def test_p52_a_send_to_a_slave_is_refused_and_not_stored() -> None:
     assert log_of(pair, "broker-a-1") == before
 
 
+@pytest.mark.conformance("P52", "W46")
 def test_p52_the_refused_send_still_makes_the_topic_until_the_masters_tables_come() -> None:
     pair = pair_with(0)
     assert send(pair.slave, "New").code == 14
@@ -59,6 +61,7 @@ def test_p52_the_refused_send_still_makes_the_topic_until_the_masters_tables_com
     assert "New" not in topics(pair.slave)
 
 
+@pytest.mark.conformance("P52", "W46")
 @pytest.mark.parametrize("code", [Code.SEND_MESSAGE_V2, Code.SEND_BATCH_MESSAGE])
 def test_p52_5x_says_busy_before_it_looks(code: Code) -> None:
     pair = pair_with(0, release="5.3.3")
@@ -76,6 +79,7 @@ def test_send_back_to_a_slave(release: str, code: int) -> None:
     assert refused.code == code
 
 
+@pytest.mark.conformance("P53")
 @pytest.mark.parametrize("release", ["4.9.7", "5.3.3"])
 def test_p53_the_end_of_a_transaction_is_not_for_slaves(release: str) -> None:
     pair = simulated(joined=False, release=release)
@@ -102,6 +106,7 @@ def test_only_the_master_changes_topics_and_groups(code: Code, fields: dict[str,
 # --- reads ---
 
 
+@pytest.mark.conformance("P54", "W47")
 def test_p54_a_4_9_slave_serves_pulls_and_suggests_the_master() -> None:
     pair = pair_with(3)
     found = pull(pair.slave, "T", 0)
@@ -109,6 +114,7 @@ def test_p54_a_4_9_slave_serves_pulls_and_suggests_the_master() -> None:
     assert offsets(found) == {"suggestWhichBrokerId": 0, "nextBeginOffset": 3, "minOffset": 0, "maxOffset": 3}
 
 
+@pytest.mark.conformance("P54", "W47")
 def test_p54_a_topic_that_the_tables_do_not_have_yet_is_unknown_though_its_messages_are_there() -> None:
     pair = simulated()
     pair.sleep(11 * SECOND)
@@ -118,12 +124,14 @@ def test_p54_a_topic_that_the_tables_do_not_have_yet_is_unknown_though_its_messa
     assert pull(pair.slave, "T", 0).code == 17
 
 
+@pytest.mark.conformance("P54", "W47")
 @pytest.mark.parametrize(("enabled", "code"), [("false", 2), ("true", 0)])
 def test_p54_a_5x_slave_serves_only_if_it_may(enabled: str, code: int) -> None:
     pair = pair_with(1, release="5.3.3", slaveReadEnable=enabled)
     assert pull(pair.slave, "T", 0).code == code
 
 
+@pytest.mark.conformance("P55", "P57")
 def test_p55_p57_a_slave_does_not_correct_an_offset() -> None:
     pair = pair_with(3)
     for offset in (10, 100):
@@ -140,6 +148,7 @@ def test_with_offset_check_in_slave_it_does() -> None:
     assert (moved.code, offsets(moved)["nextBeginOffset"]) == (21, 3)
 
 
+@pytest.mark.conformance("P58")
 def test_p58_a_parked_pull_on_a_slave_is_woken_by_the_sweep_only() -> None:
     waits = {}
     for view in ("master", "slave"):
@@ -161,6 +170,7 @@ def send_one_way(pair: Pair) -> None:
     pair.write("broker-a-0:late", encode_frame(request))
 
 
+@pytest.mark.conformance("P58")
 def test_p58_with_nothing_to_read_the_hold_ends() -> None:
     pair = pair_with(1)
     begin = pair.backend.now()
@@ -203,6 +213,7 @@ def test_pulls_bring_no_commits_to_a_slave() -> None:
     assert (committed(pair.slave), committed(pair.master)) == (0, 2)
 
 
+@pytest.mark.conformance("P64", "W48")
 @pytest.mark.parametrize(("release", "within"), [("4.9.7", 10), ("5.3.3", 64)])
 def test_p64_tables_come_within_their_period(release: str, within: int) -> None:
     pair = simulated(release=release)
@@ -216,6 +227,7 @@ def test_p64_tables_come_within_their_period(release: str, within: int) -> None:
     assert "G" in groups["subscriptionGroupTable"]
 
 
+@pytest.mark.conformance("P64")
 def test_p64_the_first_tables_come_3_s_after_the_start() -> None:
     pair = simulated(joined=False)
     create_topic(pair.master, "T")
@@ -223,6 +235,7 @@ def test_p64_the_first_tables_come_3_s_after_the_start() -> None:
     assert 1 * SECOND < took < 4 * SECOND
 
 
+@pytest.mark.conformance("P63")
 def test_p63_offsets_committed_on_the_slave_are_overwritten_and_never_go_back() -> None:
     pair = pair_with(5)
     commit(pair.master, 2)

@@ -87,6 +87,7 @@ def test_record_of_the_wire_description() -> None:
     assert read.crc_matches()
 
 
+@pytest.mark.conformance("P01")
 def test_record_of_the_store_description() -> None:
     read = decode_record(RECORD_TOPIC_TEST)
     assert encode_record(read) == RECORD_TOPIC_TEST
@@ -133,10 +134,12 @@ def test_java_hashes(text: str, value: int) -> None:
     assert java_string_hash(text) == value
 
 
+@pytest.mark.conformance("P01")
 def test_no_tag_has_code_zero() -> None:
     assert tags_code(None) == tags_code("") == 0
 
 
+@pytest.mark.conformance("P01")
 def test_message_ids() -> None:
     assert offset_message_id("10.0.0.1:10911", 0x1000) == "0A00000100002A9F0000000000001000"
     assert parse_message_id("0A00000100002A9F0000000000001000") == ("10.0.0.1:10911", 0x1000)

@@ -1,0 +1,69 @@
+"""What a probe is: one act and what must be seen, put to a broker that it knows nothing else about.
+
+Question: how do the same few lines ask the reference in the simulator, the reference in a process, and Apache's broker?
+
+Model. A probe is a function with the ids of the rows that it answers (``catalogue.yaml``). Two kinds:
+
+    probe      gets a :class:`Peer`: a broker that runs. All of them can share one broker, in any order, once, since
+               their topics and groups carry the probe's number.
+    life       gets a :class:`Start`: it starts brokers of its own, with the settings it needs, and may stop, kill and
+               damage them.
+
+What 4.9.7 and 5.3.3 do differently the probe asks ``peer.release`` about. ``is_slow``: needs minutes of real time.
+``lacks`` says why the reference, or a real process, cannot be asked; the page quotes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from suites.conformance.broker.peer import Peer
+
+
+class Start(Protocol):
+    """Start a NameServer and a broker with these properties; ended when the probe is over."""
+
+    release: str
+
+    def __call__(self, **properties: str) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One function and the rows that it answers."""
+
+    ids: tuple[str, ...]
+    what: str
+    run: Callable[[Any], None]
+    is_slow: bool = False
+
+    def __str__(self) -> str:
+        return f"{'+'.join(self.ids)}-{self.what.replace(' ', '-')}"
+
+
+PROBES: list[Probe] = []
+LIVES: list[Probe] = []
+
+
+def probe(*ids_and_what: str, is_slow: bool = False) -> Callable[[Callable[[Peer], None]], Callable[[Peer], None]]:
+    """Add a function of a running broker to the table: ``@probe("W35", "P59", "offset of a new group")``."""
+    *ids, what = ids_and_what
+
+    def add(run: Callable[[Peer], None]) -> Callable[[Peer], None]:
+        PROBES.append(Probe(tuple(ids), what, run, is_slow))
+        return run
+
+    return add
+
+
+def life(*ids_and_what: str, is_slow: bool = False) -> Callable[[Callable[[Start], None]], Callable[[Start], None]]:
+    """Add a function that starts brokers itself."""
+    *ids, what = ids_and_what
+
+    def add(run: Callable[[Start], None]) -> Callable[[Start], None]:
+        LIVES.append(Probe(tuple(ids), what, run, is_slow))
+        return run
+
+    return add
