@@ -227,6 +227,8 @@ class _Parser:
         try:
             Node.named(word)
         except ValueError:
+            if word in _NAMED:
+                raise SelectorError(f"{word} of what?", offset=start, hint=f"{word}(…), or {word}s of all") from None
             raise SelectorError(
                 f"unknown selector {word!r}", offset=start, known=(*_GROUPS, *_NAMED, *_DRAWN), word=word
             ) from None

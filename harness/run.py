@@ -35,7 +35,7 @@ from harness.errors import HistoryError, UsageError
 from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
 from harness.recorder import Columns, Recorder, write_tables
-from harness.scenario import Scenario, find
+from harness.scenario import Scenario, find, server_names
 from harness.worlds import World, check_backend, open_target, open_world
 
 __all__ = ["Interrupt", "Keep", "Progress", "RunResult", "run_scenario"]
@@ -145,10 +145,11 @@ def _attempt(
     check_backend(backend)
     if keep == "none" and backend != "sim":
         raise UsageError("only simulated runs can leave nothing behind", hint="keep='failures' or 'all'")
-    the_target = open_target(target)
+    the_scenario = _scenario(scenario)
+    the_target = open_target(target, server_names(the_scenario))
     the_target.prepare()
     return _Attempt(
-        _scenario(scenario),
+        the_scenario,
         backend,
         the_target,
         seed,
@@ -219,6 +220,7 @@ def _run_document(attempt: _Attempt, cluster: Cluster) -> dict[str, Any]:
         "flush": scenario.topology.flush,
         "backend": attempt.backend,
         "target": attempt.target.name,
+        "targets": {spec.name: attempt.target.at(spec.name).name for spec in cluster.nodes},
         "seed": f"{attempt.seed:#x}",
         "commit": runfolder.commit() if attempt.folder else "",
         "started_epoch_ms": int(attempt.started.timestamp() * 1000),

@@ -7,6 +7,7 @@ Limits. Imports are late: the simulator must not load asyncio, and ``--help`` lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from harness.backends.backend import Backend, Target
 from harness.errors import UsageError
 
 BACKENDS: Final = ("sim", "process")
-TARGETS: Final = ("reference", "rocketmq:VERSION")
+TARGETS: Final = ("reference", "rocketmq:VERSION", "a mix as reference,slaves=rocketmq:VERSION")
 SAME_NAME_MAX: Final = 100
 
 
@@ -35,8 +36,16 @@ class World:
             self.heal_journal.close()
 
 
-def open_target(name: str) -> Target:
-    """``reference`` or ``rocketmq:VERSION``; ``UsageError`` for others."""
+def open_target(name: str, servers: Sequence[str] = ()) -> Target:
+    """``reference``, ``rocketmq:VERSION``, or a mix for a cluster of these *servers*; ``UsageError`` for others."""
+    from harness.targets import mixed
+
+    if mixed.is_mix(name):
+        return mixed.placed(mixed.parse(name), servers, _one_target)
+    return _one_target(name)
+
+
+def _one_target(name: str) -> Target:
     kind, _, version = name.partition(":")
     if name == "reference":
         from harness.targets.reference import ReferenceTarget

@@ -36,7 +36,10 @@ class Target(Protocol):
     """What runs on the nodes."""
 
     name: str
-    """``reference`` or ``rocketmq:4.9.7``."""
+    """``reference``, ``rocketmq:4.9.7``, or a mix of them (``harness.targets.mixed``)."""
+
+    def at(self, node: str) -> Target:
+        """What runs on that node: itself, unless it is a mix."""
 
     def prepare(self) -> None:
         """Fetch what is needed (jars into a cache), once; ``BackendUnavailable`` with what is missing."""

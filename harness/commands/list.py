@@ -161,6 +161,7 @@ def targets() -> list[Row]:
     return [
         {"target": "reference", "text": "the reference implementation, on every backend"},
         {"target": "rocketmq:VERSION", "text": f"Apache's own jars, on the process backend; {have}"},
+        {"target": "a mix", "text": "reference,slaves=rocketmq:VERSION: one for the rest, others by selector"},
     ]
 
 

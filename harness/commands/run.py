@@ -57,7 +57,10 @@ def add_world(parser: argparse.ArgumentParser) -> None:
     """``--backend`` and ``--target``."""
     parser.add_argument("--backend", default="sim", metavar="NAME", help="sim or process (default: sim)")
     parser.add_argument(
-        "--target", default="reference", metavar="NAME", help="reference or rocketmq:VERSION (default: reference)"
+        "--target",
+        default="reference",
+        metavar="NAME",
+        help="reference, rocketmq:VERSION, or a mix as reference,slaves=rocketmq:VERSION (default: reference)",
     )
 
 

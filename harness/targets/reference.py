@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import reference_impl
-from harness.backends.backend import NodeSpec
+from harness.backends.backend import NodeSpec, Target
 from harness.errors import UsageError
 from reference_impl.configuration import ConfigurationError
 from reference_impl.defects import DEFECTS
@@ -32,6 +32,9 @@ class ReferenceTarget:
 
     def prepare(self) -> None:
         """Nothing is fetched."""
+
+    def at(self, node: str) -> Target:
+        return self
 
     def role(self, spec: NodeSpec) -> Role:
         """A fresh role; one object a life of the node. ``UsageError`` for a property that cannot be used."""

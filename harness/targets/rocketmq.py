@@ -21,7 +21,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.backends.backend import NodeSpec
+from harness.backends.backend import NodeSpec, Target
 from harness.cache import cache_folder
 from harness.errors import BackendUnavailable
 from harness.java import find_java
@@ -95,6 +95,9 @@ class RocketmqTarget:
     def prepare(self) -> None:
         find_java()
         fetch_jars(self.version)
+
+    def at(self, node: str) -> Target:
+        return self
 
     def role(self, spec: NodeSpec) -> Role:
         raise BackendUnavailable(

@@ -82,6 +82,9 @@ class TinyTarget:
 
     def prepare(self) -> None: ...
 
+    def at(self, node: str) -> TinyTarget:
+        return self
+
     def role(self, spec: NodeSpec) -> Role:
         return TinyNode(spec.properties["address"])
 

@@ -201,6 +201,9 @@ class ToyTarget:
 
     def prepare(self) -> None: ...
 
+    def at(self, node: str) -> ToyTarget:
+        return self
+
     def role(self, spec: NodeSpec) -> Role:
         role = self._make(spec)
         self.made.setdefault(spec.name, []).append(role)
