@@ -55,7 +55,7 @@ ANSWERED: Final = {
     "fetch_offset": ("OK", "QUERY_NOT_FOUND"),
 }
 ANSWERED_BY_DEFAULT: Final = ("OK", "SUCCESS")
-STORES: Final = ("send", "end_transaction")
+STORES: Final = ("send", "stray_send", "end_transaction")
 """Operations that append to a log, so that a lost answer hides whether they did."""
 
 

@@ -10,7 +10,7 @@ Question: what happens in each phase, what may it wait for, and what if that doe
     converge   every broker registered and settled (``operator``)  converge deadline, else a note "incomplete"
                what is dead by now is started once
     drain      every queue read to its recorded end, on masters    drain deadline, else a note "incomplete"
-               and then on slaves
+               by consumer groups, and then on slaves
     dump       what nodes leave is collected (by the caller, if the run is kept)
     check      the history is complete; what comes later is no part of it
 
@@ -238,8 +238,18 @@ class Life:
         self._enter("drain")
         clients = len(client_names(self.scenario))
         self._drain_by(Drainer(self._stage_value, f"client-{clients + 1}"))
+        self._finish()
         if replicas := self._replicas():
             self._drain_by(Drainer(replace(self._stage_value, queues=replicas), f"client-{clients + 2}", REPLICA))
+
+    def _finish(self) -> None:
+        """Let those who still read come to the end."""
+        self._workload.finish()
+        if not self._workload.finished():
+            deadline_ns = self._deadline(self.scenario.deadlines.drain_ns)
+            self._run_until(lambda: self._workload.finished() or self._must_leave(), deadline_ns)
+        if not self._workload.finished():
+            self._incomplete("readers", "a consumer group had not read everything when its time was over")
 
     def _drain_by(self, drainer: Drainer) -> None:
         self.backend.add_client(drainer.name, drainer)
@@ -326,6 +336,7 @@ class Life:
             queues=tuple(self._queues()),
             nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
             classify=cache(lambda f, status: classify(f, status, mode)),
+            brokers=self.cluster.broker_addresses,
         )
 
     def _replicas(self) -> tuple[QueueAddress, ...]:

@@ -29,7 +29,7 @@ Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
 Replicas = Literal["agree", ""]
 
-WORKLOAD_KINDS: Final = ("log", "producer", "routes")
+WORKLOAD_KINDS: Final = ("log", "producer", "routes", "group")
 
 
 def has_slaves(mode: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from harness.workloads.group import GroupWorkload
 from harness.workloads.log import LogWorkload
 from harness.workloads.producers import ProducerWorkload
 from harness.workloads.routes import RoutesWorkload
@@ -14,6 +15,7 @@ KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
     "log": LogWorkload,
     "routes": RoutesWorkload,
     "producer": ProducerWorkload,
+    "group": GroupWorkload,
 }
 
 

@@ -183,6 +183,12 @@ class LogWorkload:
         for client in self._clients():
             client.stopped = True
 
+    def finish(self) -> None:
+        """Nobody reads after :meth:`stop`."""
+
+    def finished(self) -> bool:
+        return True
+
     def done(self) -> bool:
         return self.counts["finished"] == len(self._producers)
 

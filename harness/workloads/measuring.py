@@ -18,7 +18,7 @@ Limits. Time-outs are longer than RocketMQ's own waits (5 s for a flush, 5 s for
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 import msgspec
@@ -59,11 +59,12 @@ class Process:
 
 
 class Pulled(msgspec.Struct, gc=False):
-    """How a pull ended. ``next_offset`` is −1 where the broker said none."""
+    """How a pull ended. ``next_offset`` and the ``suggested`` broker id are −1 where the broker said none."""
 
     status: str
     next_offset: int
     count: int
+    suggested: int = -1
 
 
 class MeasuringClient:
@@ -109,15 +110,22 @@ class MeasuringClient:
     # Operations ------------------------------------------------------------------------------------------------------
 
     def send(
-        self, env: Environment, process: Process, queue: QueueAddress, then: Callable[[Environment, str], None]
+        self,
+        env: Environment,
+        process: Process,
+        queue: QueueAddress,
+        then: Callable[[Environment, str], None],
+        *,
+        f: str = "send",
     ) -> None:
-        """One message to one queue; ``then(env, outcome)``."""
+        """One message to one queue; ``then(env, outcome)``. Under another name it is a send to exactly *queue.node*."""
         recorder, stage = self.recorder, self.stage
         size = stage.load.size_bytes
         message = recorder.message(process.number, process.sequence, size)
         body = encode(Body(recorder.run, message, process.number, process.sequence), size)
         process.sequence += 1
-        op = recorder.invoke(process.number, "send", queue=queue.queue, message=message, node=queue.broker)
+        node = queue.broker if f == "send" else queue.node
+        op = recorder.invoke(process.number, f, queue=queue.queue, message=message, node=node)
 
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
@@ -244,32 +252,41 @@ class MeasuringClient:
         if not isinstance(answer, Command):
             self._complete(op, f, status, process)
             return Pulled(status, -1, 0)
-        next_offset = int(answer.fields.get("nextBeginOffset", -1))
+        pulled = Pulled(
+            status,
+            int(answer.fields.get("nextBeginOffset", -1)),
+            0,
+            int(answer.fields.get("suggestWhichBrokerId", -1)),
+        )
         if status != "FOUND":
-            detail = f"next {next_offset}" if status == "PULL_OFFSET_MOVED" else answer.remark or ""
-            self._complete(op, f, status, process, count=0, detail="" if status == "PULL_NOT_FOUND" else detail)
-            return Pulled(status, next_offset, 0)
+            self._complete_empty(op, f, process, pulled, answer.remark or "")
+            return pulled
         try:
             records = decode_records(answer.body)
         except RemoteWireError as error:
             self._complete(op, f, "MALFORMED_BODY", process, detail=str(error))
-            return Pulled("MALFORMED_BODY", next_offset, 0)
-        self._read(op, f, queue, records)
-        return Pulled(status, next_offset, len(records))
+            return Pulled("MALFORMED_BODY", pulled.next_offset, 0)
+        pulled.count = len(records)
+        self._read(op, f, queue, records, pulled)
+        return pulled
 
-    def _read(self, op: int, f: str, queue: QueueAddress, records: list[Message]) -> None:
-        messages: list[int] = []
-        foreign: list[tuple[int, str]] = []
-        for index, record in enumerate(records):
-            body = decode(inflated(record), self.recorder.run)
-            if isinstance(body, Foreign):
-                foreign.append((index, f"{body.reason}: {body.digest}"))
-                messages.append(-1)
-            elif record.queue_id != queue.queue_id or record.topic != self.stage.topic:
-                foreign.append((index, f"message {body.message} of {record.topic}/{record.queue_id}"))
-                messages.append(-1)
-            else:
-                messages.append(body.message)
+    def _complete_empty(self, op: int, f: str, process: Process, pulled: Pulled, remark: str) -> None:
+        detail = {"PULL_OFFSET_MOVED": f"next {pulled.next_offset}", "PULL_NOT_FOUND": ""}.get(pulled.status, remark)
+        outcome = self.stage.classify(f, pulled.status)
+        self.recorder.complete(
+            op,
+            outcome,
+            pulled.status,
+            count=0,
+            detail=detail,
+            next_offset=pulled.next_offset,
+            suggested=pulled.suggested,
+        )
+        self._renew(process, outcome)
+
+    def _read(self, op: int, f: str, queue: QueueAddress, records: list[Message], pulled: Pulled) -> None:
+        bodies = [(record.topic, record.queue_id, inflated(record)) for record in records]
+        messages, foreign = recognised(bodies, self.recorder.run, self.stage.topic, queue.queue_id)
         self.recorder.complete(
             op,
             self.stage.classify(f, "FOUND"),
@@ -278,7 +295,28 @@ class MeasuringClient:
             offsets=[record.queue_offset for record in records],
             messages=messages,
             foreign=foreign,
+            next_offset=pulled.next_offset,
+            suggested=pulled.suggested,
         )
+
+
+def recognised(
+    bodies: Iterable[tuple[str, int, bytes]], run: int, topic: str, queue_id: int
+) -> tuple[list[int], list[tuple[int, str]]]:
+    """Message numbers of (topic, queue id, body) as they were read, −1 for what is not ours; of those (index, why)."""
+    messages: list[int] = []
+    foreign: list[tuple[int, str]] = []
+    for index, (its_topic, its_queue, data) in enumerate(bodies):
+        body = decode(data, run)
+        if isinstance(body, Body) and its_queue == queue_id and its_topic == topic:
+            messages.append(body.message)
+            continue
+        messages.append(-1)
+        if isinstance(body, Foreign):
+            foreign.append((index, f"{body.reason}: {body.digest}"))
+        else:
+            foreign.append((index, f"message {body.message} of {its_topic}/{its_queue}"))
+    return messages, foreign
 
 
 def status_of(answer: Answer, success: str) -> str:

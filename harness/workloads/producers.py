@@ -267,6 +267,12 @@ class ProducerWorkload:
         for consumer in self._consumers:
             consumer.stopped = True
 
+    def finish(self) -> None:
+        """Nobody reads after :meth:`stop`."""
+
+    def finished(self) -> bool:
+        return True
+
     def done(self) -> bool:
         return self.counts["finished"] == len(self._applications)
 

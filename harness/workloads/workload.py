@@ -4,7 +4,8 @@ Question: what must the life cycle of a run know of a workload, and a workload o
 
 Model. A workload hosts its client roles on the backend (``client-1``, ``client-2``, …). Between ``start`` and ``stop``
 they invoke operations by themselves, from timers. The life cycle asks two things only: ``done`` (the load that was
-asked for has been given) and ``idle`` (nothing is in flight). After ``stop`` no new operation begins.
+asked for has been given) and ``idle`` (nothing is in flight). After ``stop`` no new operation begins, but for members
+of a consumer group: they read on until ``finish`` has brought them to the end.
 
 A *process* does one operation at a time. Who got ``info`` may not go on under the same number, since that operation
 may still take effect at any time later: it asks the recorder for a fresh one.
@@ -13,7 +14,7 @@ may still take effect at any time later: it asks the recorder for a fresh one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
@@ -60,6 +61,8 @@ class Stage:
     """Node name → ``host:port``."""
     classify: Callable[[str, str], str]
     """(f, status) → outcome; ``checkers.contract``."""
+    brokers: Mapping[str, str] = field(default_factory=dict)
+    """Node name → ``host:port`` of every broker, slaves as well."""
 
 
 class Workload(Protocol):
@@ -70,6 +73,12 @@ class Workload(Protocol):
 
     def stop(self) -> None:
         """Begin no more operations; those in flight go on until they complete or time out."""
+
+    def finish(self) -> None:
+        """Everything is healed, and the masters were read to their ends: what still reads goes on to them and ends."""
+
+    def finished(self) -> bool:
+        """Nothing reads any more."""
 
     def done(self) -> bool:
         """All load that was asked for has been given."""

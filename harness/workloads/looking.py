@@ -1,0 +1,161 @@
+"""Looking and acting: a client that asks nodes what they know, again and again, and changes it at set times.
+
+Question: when is what an operator did to one node seen on the others?
+
+Model. An :class:`Act` is one request at one instant of the load, an op ``act``: ``node`` who was told, ``detail`` its
+name and what it must show, ``{"act": …, "shows": {subject: value}, "at": [nodes]}``. A :class:`Look` is one question to
+one node, asked every half second, an op of the kind it names (``look``, ``end``, ``master``): ``detail`` subject →
+value. So the delay between an act and its effect is known to half a second, on each node. Which delays are right is for
+the checkers to say.
+
+Limits. One question to one node at a time: a node that hangs is asked again when it has answered or the time-out has
+passed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from harness.workloads.log import Consumer, LogWorkload
+from harness.workloads.measuring import QUERY_TIMEOUT_NS, Process, status_of
+from harness.workloads.workload import Stage
+from reference_impl.environment import MS, Environment
+from reference_impl.wire.frame import Command, RemoteWireError
+from reference_impl.wire.remoting import Answer
+
+EVERY_NS: Final = 500 * MS
+_TICK: Final = "looks"
+
+Shown = Mapping[str, Any]
+"""Subject → value: JSON, text for what is one of several, whole numbers for what only grows."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """``request`` goes to ``address`` (of ``node``) at ``at_ns`` of the load. ``shows`` must be seen on nodes ``at``."""
+
+    at_ns: int
+    name: str
+    node: str
+    address: str
+    request: Command
+    shows: Shown
+    at: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """``read`` takes what a good answer says; ``absent`` is said by an answer that the thing does not exist."""
+
+    f: str
+    node: str
+    address: str
+    request: Command
+    read: Callable[[Command], Shown]
+    absent: Shown = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What one client does in a run."""
+
+    acts: Sequence[Act] = ()
+    looks: Sequence[Look] = ()
+
+
+class _Looking:
+    """A look as it is repeated."""
+
+    __slots__ = ("is_asked", "look", "process")
+
+    def __init__(self, look: Look, process: Process) -> None:
+        self.look, self.process, self.is_asked = look, process, False
+
+
+class LookingConsumer(Consumer):
+    """A consumer node; the first of them also carries out the script."""
+
+    def __init__(
+        self, stage: Stage, name: str, number: int, counts: Counter[str], script: Callable[[Stage], Script]
+    ) -> None:
+        super().__init__(stage, name, number, counts)
+        mine = script(stage) if number == 0 else Script()
+        self._acts = mine.acts
+        self._looks = [_Looking(look, Process(stage.recorder.process())) for look in mine.looks]
+
+    def on_start(self, env: Environment) -> None:
+        super().on_start(env)
+        for index, act in enumerate(self._acts):
+            env.set_timer((_TICK, index), act.at_ns)
+        if self._looks:
+            self._look_everywhere(env)
+
+    def on_timer(self, env: Environment, key: Hashable) -> None:
+        if key == _TICK:
+            self._look_everywhere(env)
+        elif isinstance(key, tuple) and key[0] == _TICK:
+            self._carry_out(env, self._acts[key[1]])
+        else:
+            super().on_timer(env, key)
+
+    def _carry_out(self, env: Environment, act: Act) -> None:
+        if self.stopped:
+            return
+        process = Process(self.recorder.process())
+        op = self.recorder.invoke(process.number, "act", node=act.node)
+        detail = {"act": act.name, "shows": dict(act.shows), "at": list(act.at)}
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            self._complete(op, "act", status_of(answer, "OK"), process, detail=detail)
+
+        self.in_flight += 1
+        self.remoting.call(env, act.address, act.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+
+    def _look_everywhere(self, env: Environment) -> None:
+        if self.stopped:
+            return
+        for looking in self._looks:
+            if not looking.is_asked:
+                self._ask(env, looking)
+        env.set_timer(_TICK, EVERY_NS)
+
+    def _ask(self, env: Environment, looking: _Looking) -> None:
+        look = looking.look
+        op = self.recorder.invoke(looking.process.number, look.f, node=look.node)
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            looking.is_asked = False
+            self._answered(op, looking, answer)
+
+        self.in_flight += 1
+        looking.is_asked = True
+        self.remoting.call(env, look.address, look.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+
+    def _answered(self, op: int, looking: _Looking, answer: Answer) -> None:
+        look, status = looking.look, status_of(answer, "OK")
+        if isinstance(answer, Command) and status == "TOPIC_NOT_EXIST" and look.absent:
+            self._complete(op, look.f, "OK", looking.process, detail=dict(look.absent))
+            return
+        if not isinstance(answer, Command) or status != "OK":
+            self._complete(op, look.f, status, looking.process)
+            return
+        try:
+            shown = look.read(answer)
+        except (RemoteWireError, KeyError, ValueError) as error:
+            self._complete(op, look.f, "MALFORMED_BODY", looking.process, detail=str(error))
+            return
+        self._complete(op, look.f, status, looking.process, detail=dict(shown))
+
+
+class LookingWorkload(LogWorkload):
+    """The load of kind ``log``, and a script beside it."""
+
+    def __init__(self, stage: Stage, script: Callable[[Stage], Script]) -> None:
+        self.consumer = partial(LookingConsumer, script=script)
+        super().__init__(stage)

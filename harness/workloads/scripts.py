@@ -1,0 +1,270 @@
+"""What operators do while there is load, and what they look at: one script a kind of load.
+
+Question: which requests change permissions, ordered topics and the tables of a master, and who must show it?
+
+    permissions   a second topic; then write permission away and back at the NameServers (205, 327), then the broker's
+                  own permission: read only, write only, both (25 brokerPermission). Looked at: the routes of both
+                  topics at every NameServer
+    order         the topic's entry in ORDER_TOPIC_CONFIG is put and deleted at every NameServer (100, 102). Looked
+                  at: ``order`` of the topic on every master (21), the route's order text at every NameServer
+    metadata      every two seconds one more of each: queues of a topic (17), retry queues of a group (200), a
+                  consumer's offset (15), a delayed message that is due after a second. Looked at: the four tables
+                  (21, 201, 43, 45) of masters and slaves
+    replication   nothing is changed. Looked at: the end of the first queue (30) on masters and slaves
+    promotion     nothing is changed. Looked at: who is master in the topic's route at every NameServer
+
+Limits. Acts concern the first broker. Of delayed messages the first level only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness.workloads.looking import Act, Look, Script, Shown
+from harness.workloads.workload import QueueAddress, Stage
+from reference_impl.environment import SECOND
+from reference_impl.wire.bodies import (
+    SubscriptionGroupConfig,
+    SubscriptionGroupTable,
+    TopicConfigTable,
+    TopicRouteData,
+    read_consumer_offsets,
+    read_delay_offsets,
+)
+from reference_impl.wire.codes import RequestCode
+from reference_impl.wire.dialect import read_json, write_json
+from reference_impl.wire.frame import Command
+from reference_impl.wire.message import properties_text
+
+SECOND_TOPIC: Final = "chaos-second"
+TABLES_TOPIC: Final = "chaos-tables"
+TABLES_GROUP: Final = "chaos-tables-group"
+ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
+ROUND_NS: Final = 2 * SECOND
+PERM_READ, PERM_WRITE = 4, 2
+NOBODY: Final = "nobody"
+
+
+# Permissions ----------------------------------------------------------------------------------------------------------
+
+
+def permissions(stage: Stage) -> Script:
+    """Acts at fixed shares of the load, so that each lasts long enough to be seen."""
+    hit, servers = stage.queues[0], tuple(stage.nameservers)
+
+    def at(percent: int) -> int:
+        return stage.load.duration_ns * percent // 100
+
+    def shows(permission: str) -> Shown:
+        return {f"permission of {hit.broker} for {topic}": permission for topic in (stage.topic, SECOND_TOPIC)}
+
+    acts = [
+        Act(0, "create_topic", master.node, master.address, _topic(SECOND_TOPIC, 4), {}, ()) for master in _masters(stage)
+    ]
+    for percent, name, code, permission in (
+        (15, "wipe_write_permission", RequestCode.WIPE_WRITE_PERM_OF_BROKER, "r-"),
+        (30, "add_write_permission", RequestCode.ADD_WRITE_PERM_OF_BROKER, "rw"),
+    ):
+        request = Command(code, {"brokerName": hit.broker})
+        for server, address in stage.nameservers.items():
+            acts.append(Act(at(percent), name, server, address, request, shows(permission), (server,)))
+    for percent, number in ((45, PERM_READ), (60, PERM_WRITE), (75, PERM_READ | PERM_WRITE)):
+        request = Command(RequestCode.UPDATE_BROKER_CONFIG, body=f"brokerPermission={number}\n".encode())
+        shown = shows(_permission(number))
+        acts.append(Act(at(percent), "broker_permission", hit.node, hit.address, request, shown, servers))
+    looks = [
+        Look("look", server, address, _route(topic), lambda answer, topic=topic: _permissions(answer, topic))  # type: ignore[misc]
+        for server, address in stage.nameservers.items()
+        for topic in (stage.topic, SECOND_TOPIC)
+    ]
+    return Script(acts, looks)
+
+
+def _permissions(answer: Command, topic: str) -> Shown:
+    route = read_json(answer.body, TopicRouteData)
+    return {f"permission of {queues.broker_name} for {topic}": _permission(queues.perm) for queues in route.queue_datas}
+
+
+def _permission(number: int) -> str:
+    return f"{'r' if number & PERM_READ else '-'}{'w' if number & PERM_WRITE else '-'}"
+
+
+# Order ----------------------------------------------------------------------------------------------------------------
+
+
+def order(stage: Stage) -> Script:
+    """Put early, deleted a little after the middle: brokers hear of it with their next registration, every 30 s."""
+    masters = _masters(stage)
+    text = ";".join(f"{master.broker}:{stage.load.queues}" for master in masters)
+    key = {"namespace": ORDER_NAMESPACE, "key": stage.topic}
+    brokers = tuple(master.node for master in masters)
+    acts = []
+    for percent, code, fields, is_ordered in (
+        (5, RequestCode.PUT_KV_CONFIG, {**key, "value": text}, True),
+        (52, RequestCode.DELETE_KV_CONFIG, key, False),
+    ):
+        name = "put_order" if is_ordered else "delete_order"
+        at_ns = stage.load.duration_ns * percent // 100
+        for server, address in stage.nameservers.items():
+            shown = {"order text of the route": text if is_ordered else ""}
+            acts.append(Act(at_ns, name, server, address, Command(code, fields), shown, (server,)))
+        first = acts[-1]
+        shown = {"topic is ordered": "yes" if is_ordered else "no"}
+        acts[-1] = Act(at_ns, name, first.node, first.address, first.request, {**first.shows, **shown}, ())
+        acts[-1] = Act(at_ns, name, first.node, first.address, first.request, first.shows, first.at)
+        acts.append(Act(at_ns, f"{name}_at_brokers", first.node, first.address, first.request, shown, brokers))
+    looks = [
+        *(Look("look", n, address, _route(stage.topic), _order_text) for n, address in stage.nameservers.items()),
+        *(Look("look", m.node, m.address, _ALL_TOPICS, lambda answer: _is_ordered(answer, stage.topic)) for m in masters),
+    ]
+    return Script(acts, looks)
+
+
+def _order_text(answer: Command) -> Shown:
+    return {"order text of the route": read_json(answer.body, TopicRouteData).order_topic_conf or ""}
+
+
+def _is_ordered(answer: Command, topic: str) -> Shown:
+    config = read_json(answer.body, TopicConfigTable).topic_config_table[topic]
+    return {"topic is ordered": "yes" if config.order else "no"}
+
+
+# Metadata -------------------------------------------------------------------------------------------------------------
+
+
+def metadata(stage: Stage) -> Script:
+    """Rounds, each one more than the last; the four kinds of a round at four instants of it."""
+    master = stage.queues[0]
+    nodes = (master.node, *(node for node, (broker, _) in _others(stage, master).items() if broker == master.broker))
+    acts = []
+    for number in range(1, stage.load.duration_ns // ROUND_NS):
+        for place, (kind, request) in enumerate(_round(number)):
+            at_ns = number * ROUND_NS + place * ROUND_NS // 4
+            acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, {kind: number}, nodes))
+    addresses = {master.node: master.address, **{n: address for n, (_, address) in _others(stage, master).items()}}
+    looks = [
+        look
+        for node in nodes
+        for look in (
+            Look("look", node, addresses[node], _ALL_TOPICS, _topic_round),
+            Look("look", node, addresses[node], Command(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG), _group_round),
+            Look("look", node, addresses[node], Command(RequestCode.GET_ALL_CONSUMER_OFFSET), _offset_round),
+            Look("look", node, addresses[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
+        )
+    ]
+    return Script(acts, looks)
+
+
+def _round(number: int) -> list[tuple[str, Command]]:
+    group = SubscriptionGroupConfig(group_name=TABLES_GROUP, retry_queue_nums=number)
+    offset = {"consumerGroup": TABLES_GROUP, "topic": TABLES_TOPIC, "queueId": "0", "commitOffset": str(number)}
+    return [
+        ("topic", _topic(TABLES_TOPIC, number)),
+        ("group", Command(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=write_json(group))),
+        ("offset", Command(RequestCode.UPDATE_CONSUMER_OFFSET, offset)),
+        ("delay", _delayed_message()),
+    ]
+
+
+def _delayed_message() -> Command:
+    fields = {
+        "a": TABLES_GROUP,
+        "b": TABLES_TOPIC,
+        "c": TABLES_TOPIC,
+        "d": "4",
+        "e": "0",
+        "f": "0",
+        "g": "0",
+        "h": "0",
+        "i": properties_text({"DELAY": "1", "WAIT": "false"}),
+        "j": "0",
+        "k": "false",
+        "m": "false",
+    }
+    return Command(RequestCode.SEND_MESSAGE_V2, fields, b"due after a second")
+
+
+def _topic_round(answer: Command) -> Shown:
+    topic = read_json(answer.body, TopicConfigTable).topic_config_table.get(TABLES_TOPIC)
+    return {"topic": topic.write_queue_nums if topic else 0}
+
+
+def _group_round(answer: Command) -> Shown:
+    group = read_json(answer.body, SubscriptionGroupTable).subscription_group_table.get(TABLES_GROUP)
+    return {"group": group.retry_queue_nums if group else 0}
+
+
+def _offset_round(answer: Command) -> Shown:
+    return {"offset": read_consumer_offsets(answer.body).get(f"{TABLES_TOPIC}@{TABLES_GROUP}", {}).get(0, 0)}
+
+
+def _delay_round(answer: Command) -> Shown:
+    return {"delay": read_delay_offsets(answer.body).get(1, 0)}
+
+
+# Replication and promotion --------------------------------------------------------------------------------------------
+
+
+def replication(stage: Stage) -> Script:
+    """The end of the first queue of each broker, on each of its nodes."""
+    request = {"topic": stage.topic, "queueId": "0"}
+    return Script(
+        looks=[
+            Look("end", node, address, Command(RequestCode.GET_MAX_OFFSET, request), _end(broker))
+            for node, (broker, address) in stage.brokers.items()
+        ]
+    )
+
+
+def _end(broker: str):  # type: ignore[no-untyped-def]
+    return lambda answer: {broker: int(answer.fields["offset"])}
+
+
+def promotion(stage: Stage) -> Script:
+    """Who is id 0 of each broker, by the name of the node whose address it is."""
+    nodes = {address: node for node, (_, address) in stage.brokers.items()}
+    brokers = dict.fromkeys(broker for broker, _ in stage.brokers.values())
+
+    def masters(answer: Command) -> Shown:
+        route = read_json(answer.body, TopicRouteData)
+        listed = {data.broker_name: data.broker_addrs.get(0, "") for data in route.broker_datas}
+        return {broker: nodes.get(listed.get(broker, ""), NOBODY) for broker in brokers}
+
+    return Script(
+        looks=[
+            Look("master", server, address, _route(stage.topic), masters, dict.fromkeys(brokers, NOBODY))
+            for server, address in stage.nameservers.items()
+        ]
+    )
+
+
+# Shared ---------------------------------------------------------------------------------------------------------------
+
+_ALL_TOPICS: Final = Command(RequestCode.GET_ALL_TOPIC_CONFIG)
+
+
+def _route(topic: str) -> Command:
+    return Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": "true"})
+
+
+def _topic(name: str, queues: int) -> Command:
+    fields = {
+        "topic": name,
+        "defaultTopic": "TBW102",
+        "readQueueNums": str(queues),
+        "writeQueueNums": str(queues),
+        "perm": "6",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+    }
+    return Command(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
+
+
+def _masters(stage: Stage) -> list[QueueAddress]:
+    """The first queue of every master."""
+    return list({queue.node: queue for queue in reversed(stage.queues)}.values())[::-1]
+
+
+def _others(stage: Stage, master: QueueAddress) -> dict[str, tuple[str, str]]:
+    return {node: its for node, its in stage.brokers.items() if node != master.node}
