@@ -2,7 +2,9 @@
 
 Question: is this run good, and was it a run at all?
 
-Model. Checkers judge what clients saw. The *life-cycle* check judges the run itself: a history that lacks a phase (the
+Model. Checkers judge what clients saw. A scenario that is there to show a broken promise is checked for that, too
+(*expectation*): UNKNOWN if it was not shown, and never a reason to take its FAIL for less. The *life-cycle* check
+judges the run itself: a history that lacks a phase (the
 harness was killed), an operation that never came back, a cluster that did not converge, a drain that did not reach the
 end, a budget, an interrupt: each is a reason for UNKNOWN. It is a function of the history alone, so that judging a run
 folder again gives what the run gave.
@@ -11,7 +13,8 @@ folder again gives what the run gave.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +27,9 @@ from harness.dumps import read_dumps
 from harness.node_events import ended_by_itself
 
 CHECK: Final = "life-cycle"
+EXPECTATION: Final = "expectation"
+"""The check whether a scenario showed the broken promise that it is there to show."""
+
 PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dump", "check")
 """Without ``faults``, which a run without faults does not have."""
 
@@ -37,7 +43,20 @@ def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) 
     verdicts = check_all(history, facts)
     if folder is not None and any(verdict.measures.get("lost") for verdict in verdicts):
         verdicts = check_all(history, replace(facts, dumps=read_dumps(folder, run)))
-    return [*verdicts, life_cycle(history)]
+    return [*verdicts, *_expectations(verdicts, facts.expect), life_cycle(history)]
+
+
+def _expectations(verdicts: Sequence[Verdict], expect: Mapping[str, Any]) -> list[Verdict]:
+    """Whether the broken promise that the scenario is about was seen; nothing where it is about none."""
+    if not expect.get("verdict"):
+        return []
+    wanted = str(expect["because"])
+    found = Counter(anomaly.kind for verdict in verdicts for anomaly in verdict.anomalies if not anomaly.allowed)
+    if found[wanted]:
+        return [Verdict(EXPECTATION, Outcome.PASS, measures={"because": wanted, "shown": found[wanted]})]
+    others = f"; seen instead: {', '.join(sorted(found))}" if found else ""
+    reason = f"this scenario is there to show a failure of the kind {wanted!r}, and none was seen{others}"
+    return [Verdict(EXPECTATION, Outcome.UNKNOWN, reasons=(reason,))]
 
 
 def life_cycle(history: History) -> Verdict:

@@ -28,8 +28,19 @@ Mode = Literal["single-master", "multi-master", "multi-master-multi-slave-async"
 Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
 Replicas = Literal["agree", ""]
+Expected = Literal["FAIL", ""]
 
-WORKLOAD_KINDS: Final = ("log", "producer", "routes", "group")
+WORKLOAD_KINDS: Final = (
+    "log",
+    "producer",
+    "routes",
+    "group",
+    "permissions",
+    "order",
+    "metadata",
+    "replication",
+    "promotion",
+)
 
 
 def has_slaves(mode: str) -> bool:
@@ -79,14 +90,20 @@ class Deadlines:
 @dataclass(frozen=True)
 class Expect:
     """Narrows the contract of the mode, never widens it; empty = contract. ``lost``: ``none`` = nothing may be lost;
-    ``replicas``: ``agree`` = slaves hold what their masters hold, whatever happened."""
+    ``replicas``: ``agree`` = slaves hold what their masters hold, whatever happened.
+
+    ``verdict``: ``FAIL`` = the scenario is there to show a broken promise, with an anomaly of the kind ``because``. It
+    makes no failure green: the verdict stays FAIL, and a run that does not show it is UNKNOWN.
+    """
 
     lost: Lost = ""
     replicas: Replicas = ""
+    verdict: Expected = ""
+    because: str = ""
 
     def narrowed(self) -> dict[str, str]:
         """What it says, for checkers and files; nothing where it leaves everything to the contract."""
-        said = {"lost": self.lost, "replicas": self.replicas}
+        said = {"lost": self.lost, "replicas": self.replicas, "verdict": self.verdict, "because": self.because}
         return {key: value for key, value in said.items() if value}
 
 

@@ -13,7 +13,7 @@ Question: what does a person write at three in the morning, and what does he rea
     properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}}
     deadlines: {ready: 60s, converge: 60s, drain: 60s}
     seed: 7                         # without one every run draws its own
-    expect: {lost: none, replicas: agree}
+    expect: {lost: none, replicas: agree, verdict: FAIL, because: resurrected}
 
 Model. ``yaml.compose`` gives nodes with positions; our own binder reads the *text* of each scalar by the type that is
 wanted there. So ``on: partition`` is no boolean, ``12:30`` no number, and every complaint has file:line:column. All
@@ -36,7 +36,7 @@ from typing import Any, Final, TypeVar, get_args
 from faults.errors import PlanError, SelectorError, suggestion
 from faults.plan import Fault, bind_fault
 from faults.selectors import CutSelector, resolve, resolve_cut
-from faults.units import duration_ns, duration_text
+from faults.units import SIZES, duration_ns, duration_text, size_bytes, size_text
 from harness.binder import Binder, Node, offset_in
 from harness.errors import ScenarioError, UsageError
 from harness.scenario import (
@@ -85,22 +85,6 @@ def rate_per_s(text: str) -> int:
     return whole(1, 100_000)(number.strip())
 
 
-SIZES: Final = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
-
-
-def size_bytes(text: str) -> int:
-    """``128B``, ``4KiB``, ``1MiB``."""
-    match = re.fullmatch(r"(\d+)\s*(B|KiB|MiB)", text.strip())
-    if match is None:
-        raise ValueError(f"{text!r} is not a size: write a number and B, KiB or MiB, as 128B")
-    return int(match[1]) * SIZES[match[2]]
-
-
-def size_text(value: int) -> str:
-    unit = next(unit for unit in reversed(SIZES) if value % SIZES[unit] == 0)
-    return f"{value // SIZES[unit]}{unit}"
-
-
 def _span_ns(text: str) -> int:
     value = duration_ns(text)
     if not value:
@@ -128,6 +112,13 @@ def _topic(text: str) -> str:
     """RocketMQ: TopicValidator, 127 characters of a fixed alphabet."""
     if not re.fullmatch(r"[A-Za-z0-9_%|-]{1,127}", text):
         raise ValueError(f"{text!r} is no topic: letters, digits, - and _, at most 127")
+    return text
+
+
+def _kind(text: str) -> str:
+    """The name of an anomaly; which there are is the checkers' business."""
+    if not re.fullmatch(r"[a-z]+(-[a-z]+)*", text):
+        raise ValueError(f"{text!r} is no kind of anomaly: they are named as resurrected, replica-differs")
     return text
 
 
@@ -159,7 +150,12 @@ _DEADLINES: Final = {
     "converge": _Key("converge_ns", _span_ns, duration_text),
     "drain": _Key("drain_ns", _span_ns, duration_text),
 }
-_EXPECT: Final = {"lost": _Key("lost", one_of("none")), "replicas": _Key("replicas", one_of("agree"))}
+_EXPECT: Final = {
+    "lost": _Key("lost", one_of("none")),
+    "replicas": _Key("replicas", one_of("agree")),
+    "verdict": _Key("verdict", one_of("FAIL")),
+    "because": _Key("because", _kind),
+}
 _FAULT: Final = ("at", "do", "on", "for", "with")
 _TOP: Final = (
     "name",
@@ -238,6 +234,7 @@ def _bind(binder: Binder, root: Node) -> Scenario:
     if mode:
         _check_topology(binder, keys.get("topology", root), scenario)
         _check_load(binder, keys.get("workload", root), scenario)
+    _check_expect(binder, keys.get("expect", root), scenario.expect)
     return part("faults", lambda node: _with_faults(binder, node, scenario), scenario)
 
 
@@ -351,6 +348,12 @@ def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:
     load = scenario.workload
     if load.rate_per_s * load.duration_ns // SECOND > MESSAGES_MAX:
         binder.problem(node, f"rate × for is more than {MESSAGES_MAX:,} messages", "a run is checked in memory")
+
+
+def _check_expect(binder: Binder, node: Node, expect: Expect) -> None:
+    if bool(expect.verdict) != bool(expect.because):
+        missing = "because" if expect.verdict else "verdict"
+        binder.problem(node, f"expect lacks {missing}", "say both: expect: {verdict: FAIL, because: a kind of anomaly}")
 
 
 # -- back to a file ----------------------------------------------------------------------------------------------------

@@ -52,10 +52,16 @@ class Judged(Protocol):
 def lines_of(judged: Judged, *, report: str = "", replay: str = "", style: Style = lambda name: name) -> list[str]:
     """The summary; *style* colours the name of an outcome."""
     head = f"{style(judged.outcome.name)}  {judged.scenario}  ({judged.backend}, {judged.target})"
+    head += "  as expected" if is_as_expected(judged.outcome, judged.verdicts) else ""
     tail = [f"seed {seed_text(judged.seed)}"]
     tail += [f"report: {report}"] if report else []
     tail += [f"replay: {replay}"] if replay else []
     return [head, *_findings(judged.verdicts, style), *_counts(judged.verdicts), *_passed(judged.verdicts), *tail]
+
+
+def is_as_expected(outcome: Outcome, verdicts: Sequence[Verdict]) -> bool:
+    """Whether this is the failure that its scenario is there to show. It stays a failure."""
+    return outcome is Outcome.FAIL and any(v.check == "expectation" and v.outcome is Outcome.PASS for v in verdicts)
 
 
 def headline(judged: Judged) -> str:
