@@ -15,6 +15,7 @@ judge by. Loss is never a number of messages, it is a mechanism, and only by an 
 
     unflushed       a suffix of that node's log, no older than the flush rules of that node allow
     unreplicated    a suffix of it, no older than its slaves may lag: a slave's copy has taken its place
+    decayed         a suffix of it that begins with the record of which a byte went bad
     all             everything it had: its disk is gone, and nothing has taken its place
 
 Limits. A mode or fault without an entry has no promise: checks that need one are UNKNOWN and say so.
@@ -31,7 +32,7 @@ from typing import Any, Final, Literal, get_args
 import yaml
 
 OpOutcome = Literal["ok", "weak", "fail", "info"]
-Loss = Literal["none", "unflushed", "unreplicated", "all"]
+Loss = Literal["none", "unflushed", "unreplicated", "decayed", "all"]
 Replicas = Literal["agree", "may-differ"]
 Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed"]
 

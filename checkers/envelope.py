@@ -14,7 +14,9 @@ stored since the cut before:
 
 A lost disk whose place a slave's copy takes (``adopt_slave``) may take a suffix too: nothing that lies before a
 survivor, and nothing that was acknowledged before the slave must have had it (:mod:`checkers.replication`). A lost disk
-that nothing replaces (``wipe``) takes all. Which of these holds is the contract's ``loss``.
+that nothing replaces (``wipe``) takes all. A sector that went bad (``flip_bits``) takes the record that it belongs to
+and all behind it, since recovery ends a log before the first bad record. Which of these holds is the contract's
+``loss``.
 
 Time during which the node was paused or dead does not count: its flush thread did not run either. Everything else is a
 failure: loss without such an act, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
@@ -25,12 +27,12 @@ Limits. The slack (contract, by backend) covers late timers and the duration of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.columns import Bools, Ints
-from checkers.facts import FaultFact, RunFacts
+from checkers.facts import MASTER_ID, FaultFact, RunFacts
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
 from checkers.replication import replicated_until
@@ -39,7 +41,7 @@ from checkers.verdict import Anomaly
 PAGE_BYTES = 4096
 _NAMED = 20
 
-STANDS_STILL = ("pause", "kill", "stop", "cut_power", "wipe", "adopt_slave")
+STANDS_STILL = ("pause", "kill", "stop", "cut_power", "wipe", "adopt_slave", "fail_sync", "flip_bits")
 """Faults while which a node flushes nothing."""
 
 
@@ -88,7 +90,7 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
     return [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
 
 
-TAKES_DATA = ("cut_power", "wipe", "adopt_slave")
+TAKES_DATA = ("cut_power", "wipe", "adopt_slave", "flip_bits")
 """Faults after which a node may have less than it had."""
 
 
@@ -155,6 +157,10 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
 
 def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[Anomaly]:
     refusal = _refusal(facts, cut.fault)
+    if refusal and len(unforced := _unforced(history, facts, ledger, broker, cut)):
+        rest = np.setdiff1d(cut.lost, unforced)
+        others = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest)) if len(rest) else []
+        return [_false_ok(history, facts, ledger, broker, cut, unforced), *others]
     if refusal:
         first = int(cut.lost[ledger.position[cut.lost].argmin()])
         op = history.op_text(int(history.ops.op[ledger.row[first]]))
@@ -172,7 +178,7 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     if in_middle.any():
         anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
     if len(tail):
-        judge = _judge_unreplicated if _loss_of(facts, cut.fault) == "unreplicated" else _judge_unflushed
+        judge = _TAIL_JUDGES[_loss_of(facts, cut.fault)]
         anomalies.append(judge(history, facts, ledger, broker, cut, tail))
     return anomalies
 
@@ -218,6 +224,49 @@ def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
         f"{history.op_text(ops[1])} at position {int(ledger.position[last])} survived. Only a suffix can be lost so."
     )
     return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
+
+
+def _unforced(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> Ints:
+    """Of what a power cut took with SYNC_FLUSH: acknowledged while every force failed."""
+    if cut.fault.kind != "cut_power" or facts.flush != "sync":
+        return cut.lost[:0]
+    acked = ack_ns(history, ledger, cut.lost)
+    mine = np.zeros(len(cut.lost), dtype=np.bool_)
+    for fault in _failing(facts, broker):
+        mine |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
+    return cut.lost[mine]
+
+
+def _failing(facts: RunFacts, broker: str) -> list[FaultFact]:
+    return [
+        fault for fault in facts.faults if fault.kind == "fail_sync" and fault.effective == 1 and fault.hits(broker)
+    ]
+
+
+def _false_ok(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, unforced: Ints) -> Anomaly:
+    fault = max((f for f in _failing(facts, broker) if f.begin_ns < cut.fault.inject_ns), key=lambda f: f.begin_ns)
+    first = int(unforced[ledger.position[unforced].argmin()])
+    op = history.op_text(int(history.ops.op[ledger.row[first]]))
+    sentence = (
+        f"SEND_OK although fsync failed: {_many(unforced)} of {broker} lost by {cut.fault.words()}, first {op}. From "
+        f"{fault.words()} on every force failed with EIO ({fault.failed} of them): "
+        f"the broker takes a force that failed for a flush."
+    )
+    return _anomaly(history, ledger, broker, unforced, sentence, cut.fault, allowed=False, kind="unforced-ok")
+
+
+def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
+    """The first lost record must be the one that holds the bad sector's first byte, or a later one."""
+    first = int(ledger.position[tail].min())
+    sector = cut.fault.position.get(f"{broker}-{MASTER_ID}", -1)
+    stored = ledger.position[cut.stored]
+    whole = int(((stored > first) & (stored <= sector)).sum())
+    opening = f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} on"
+    if whole:
+        sentence = f"{opening}. But the sector that went bad begins at {sector}, behind {whole} whole records of these."
+        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False)
+    sentence = f"{opening}, where a sector went bad at {sector}: recovery ends a log before the first bad record."
+    return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True)
 
 
 def _judge_unreplicated(
@@ -269,6 +318,9 @@ def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: 
         return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
     sentence = f"{opening}. Asynchronous flush allows that (nothing older than {seconds(bound_ns)})."
     return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True, age_ns=age_ns, bound_ns=bound_ns)
+
+
+_TAIL_JUDGES = {"unreplicated": _judge_unreplicated, "unflushed": _judge_unflushed, "decayed": _judge_decayed}
 
 
 def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:

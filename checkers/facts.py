@@ -38,7 +38,8 @@ class FaultFact:
 
     The act lies between ``begin_ns`` and ``inject_ns``; ``inject_event`` is the number of the event after it. An
     operation invoked later was never served by what the fault ended. ``effective``: 1 it bit, 0 it did not, −1 nobody
-    can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut.
+    can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut. ``position``: node → physical offset of the
+    sector that went bad; ``failed`` forces, in all.
     """
 
     fault: str
@@ -53,6 +54,8 @@ class FaultFact:
     is_gone: int = -1
     ports: str = "any"
     reason: str = ""
+    position: Mapping[str, int] = field(default_factory=dict)
+    failed: int = 0
 
     def hits(self, broker: str) -> bool:
         """Whether the master of *broker* is hit: ended, paused or lost, or cut off from clients. Its slaves do not
@@ -170,9 +173,10 @@ def faults_of(events: Events) -> tuple[FaultFact, ...]:
 def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
     steps: dict[str, list[int]] = {}
     detail: dict[str, Any] = {}
-    for row in rows:
+    told = [(row, _json(events.detail[row])) for row in rows]
+    for row, its in told:
         steps.setdefault(events.step[row], []).append(row)
-        detail.update(_json(events.detail[row]))
+        detail.update(its)
     acts = steps.get("inject", steps.get("refused", []))
     if not acts:
         return None
@@ -190,6 +194,8 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         is_gone=_answer(events, steps.get("heal_probe", [])),
         ports=str(detail.get("with", {}).get("ports", "any")),
         reason=str(detail.get("reason", detail.get("error", ""))),
+        position={events.node[row]: its["position"] for row, its in told if "position" in its},
+        failed=max((int(its.get("failed", 0)) for _, its in told), default=0),
     )
 
 

@@ -20,6 +20,9 @@ from time import monotonic
 
 from faults.levers import NodeState
 
+STILL_WHEN_TRACED = 20
+"""How often in a row, a millisecond apart, a traced process must be seen to stand still."""
+
 
 @dataclass(frozen=True)
 class ProcessId:
@@ -91,12 +94,14 @@ def wait_still(process: ProcessId, timeout_s: float) -> bool:
     """Wait until no thread of a process that was sent SIGSTOP can run a further instruction, bounded; whether it is so.
 
     A thread in an uninterruptible system call (letter D: an fsync under way) counts: the stop is delivered before it
-    returns to its own code. Polled every millisecond, since the kernel tells nobody but the parent.
+    returns to its own code. So does one that a tracer holds (t), if it is seen so again and again: a tracer that is to
+    let it go on does that within microseconds. Polled every millisecond, since the kernel tells nobody but the parent.
     """
-    deadline = monotonic() + timeout_s
+    deadline, seen = monotonic() + timeout_s, 0
     while monotonic() < deadline:
         letters = _thread_states(process.pid)
-        if all(letter in "TtDZX" for letter in letters):
+        seen = seen + 1 if all(letter in "TtDZX" for letter in letters) else 0
+        if seen and (seen == STILL_WHEN_TRACED or "t" not in letters):
             return True
         select.select([], [], [], 0.001)
     return False

@@ -362,6 +362,12 @@ class SimDisk:
             if byte:
                 place.write(offset, bytes([byte[0] ^ (1 << bit)]))
 
+    def invert(self, file: str, offset: int, size: int) -> None:
+        """Decay of a sector: every bit of these bytes changes, on the platter and in the page cache."""
+        inode = self._existing(file)
+        for place in (inode.content, inode.platter):
+            place.write(offset, bytes(byte ^ 0xFF for byte in place.read(offset, size)))
+
     # -- small parts ----------------------------------------------------------------------------------------------
 
     def _existing(self, file: str) -> Inode:

@@ -6,6 +6,7 @@ Model. A healthy disk has no ``DiskFaults`` at all, so health costs nothing. Oth
 
     dead        write, create, …, sync → EIO; read → still served, the page cache is warm (ext4 after shutdown)
     read_only   write, create, … → EROFS; sync → EROFS; read works (ext4 after an abort)
+    forceless   every sync → EIO; write works, and what a failed sync covered never reaches the platter
     failing     the n-th sync or write from now on fails once, then all is well (fsyncgate)
     unreadable  reads that meet a given range of a file → EIO
     lying       sync says yes and does nothing
@@ -32,6 +33,8 @@ class DiskFaults:
 
     __slots__ = (
         "dead",
+        "failed_syncs",
+        "forceless",
         "fuse",
         "hanging",
         "held",
@@ -46,6 +49,9 @@ class DiskFaults:
         self.dead = False
         self.read_only = False
         self.lying = False
+        self.forceless = False
+        self.failed_syncs = 0
+        """How many syncs failed while the disk was forceless."""
         self.hanging = False
         self.held: list[tuple[Callable[[Any, None], object], Any]] = []
         self.sync_failures: list[int] = []
@@ -59,7 +65,7 @@ class DiskFaults:
     def healthy(self) -> bool:
         """Nothing is wrong any more; the disk may forget this object."""
         return not (
-            self.dead or self.read_only or self.lying or self.hanging or self.held or self.fuse
+            self.dead or self.read_only or self.lying or self.forceless or self.hanging or self.held or self.fuse
             or self.sync_failures or self.write_failures or self.unreadable
         )  # fmt: skip
 
@@ -82,7 +88,8 @@ class DiskFaults:
 
     def before_sync(self) -> tuple[str, bool]:
         """(errno name or "", whether the disk will lie) of the sync that begins now."""
-        if self.dead or _comes_due(self.sync_failures):
+        self.failed_syncs += self.forceless
+        if self.dead or self.forceless or _comes_due(self.sync_failures):
             return errorcode[EIO], False
         if self.read_only:
             return errorcode[EROFS], False

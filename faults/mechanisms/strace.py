@@ -1,0 +1,118 @@
+"""Forces that fail: strace, attached to a process that runs, answers its fsync, fdatasync and msync with EIO.
+
+Question: what does a broker tell its clients when the disk no longer takes what it is told to take? The calls are not
+carried out: what they should have forced stays in the page cache, where everybody can read it, and is not on the disk.
+strace stops every system call of every thread for that (a JVM with some hundred messages a second does not mind) and
+writes one line for each call that it failed: the witness.
+
+It is undone by SIGTERM: strace detaches and the calls go through again. A tracer that is killed has the same effect,
+so whoever finds it by its marker (``undo.end_processes``) can undo it. It ends with the process that it is attached to.
+
+Limits. Linux; needs strace and the right to trace (root, or the same user where nothing forbids it). A process has one
+tracer: under a debugger it is refused. All files of the process are hit, its metadata, too: msync names an address and
+no file. Write-back by the kernel goes on and may bring to the disk, after some 30 s, what no force did.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from select import select
+from time import monotonic
+
+from faults.errors import InjectionFailed
+from faults.mechanisms import pidfd
+from faults.mechanisms.command import find_tool
+
+FORCES = "fsync,fdatasync,msync"
+ATTACH_TIMEOUT_S = 10.0
+DETACH_TIMEOUT_S = 10.0
+_POLL_S = 0.005
+
+
+def lack() -> str:
+    """Why nothing can be traced here, and how to get it; empty if it can."""
+    if find_tool("strace") is None:
+        return "needs strace: apt-get install strace"
+    return ""
+
+
+def fail_forces(process: pidfd.ProcessId, output: Path, environment: dict[str, str]) -> pidfd.ProcessId:
+    """Attach to every thread of *process*; its forces fail when this returns.
+
+    *output* takes a line for each call that was failed; *environment* carries the marker by which the tracer is found
+    when we are gone. ``InjectionFailed`` with strace's complaint if it cannot be.
+    """
+    argv = [find_tool("strace") or "strace", "-f", "-qq", "-e", f"trace={FORCES}", "-e", f"inject={FORCES}:error=EIO"]
+    argv += ["-e", "signal=none", "-o", str(output), "-p", str(process.pid)]
+    output.unlink(missing_ok=True)
+    child = subprocess.Popen(
+        argv,
+        cwd="/",
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # a Ctrl-C in the terminal is the harness's alone
+    )
+    if not _wait(lambda: child.poll() is not None or is_traced(process.pid, child.pid), ATTACH_TIMEOUT_S):
+        child.kill()
+    if child.poll() is not None:
+        _, complaint = child.communicate(timeout=DETACH_TIMEOUT_S)
+        raise InjectionFailed(
+            f"strace did not attach: {complaint.decode(errors='replace').strip() or 'it took too long'}"
+        )
+    tracer = pidfd.identify(child.pid)
+    _REAPED_LATER.append(child)
+    return tracer
+
+
+_REAPED_LATER: list[subprocess.Popen[bytes]] = []
+"""Tracers of ours: a child that nobody waits for stays a zombie, and ``Popen`` complains about a forgotten one."""
+
+
+def mend_forces(tracer: pidfd.ProcessId) -> None:
+    """Let go of the process; silent if the tracer is gone. ``InjectionFailed`` if it does not go."""
+    if pidfd.send_signal(tracer, signal.SIGTERM) and not pidfd.wait_dead(tracer, DETACH_TIMEOUT_S):
+        raise InjectionFailed(f"strace did not detach within {DETACH_TIMEOUT_S:g} s of SIGTERM")
+    _REAPED_LATER[:] = [child for child in _REAPED_LATER if child.poll() is None]
+
+
+def is_traced(pid: int, by: int) -> bool:
+    """Whether every thread of *pid* has the tracer *by*."""
+    try:
+        threads = sorted(os.listdir(f"/proc/{pid}/task"))
+        return bool(threads) and all(_tracer_of(pid, thread) == by for thread in threads)
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a thread, or all of them, ended while we looked
+
+
+def count_failed(output: Path, patience_s: float = 0.0) -> int:
+    """How many calls were failed; waits so long for the first one."""
+    _wait(lambda: _count(output) > 0, patience_s)
+    return _count(output)
+
+
+def _count(output: Path) -> int:
+    try:
+        return output.read_bytes().count(b"(INJECTED)")
+    except FileNotFoundError:
+        return 0
+
+
+def _tracer_of(pid: int, thread: str) -> int:
+    lines = Path(f"/proc/{pid}/task/{thread}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("TracerPid:")).split()[1])
+
+
+def _wait(done: Callable[[], bool], timeout_s: float) -> bool:
+    """Nobody tells when a tracer has attached, or has written a line: asked every few milliseconds."""
+    deadline = monotonic() + timeout_s
+    while not done():
+        if monotonic() >= deadline:
+            return False
+        select([], [], [], _POLL_S)
+    return True
