@@ -21,6 +21,7 @@ REAL_NODES = (
     "chaos/test_processes.py",
     "conformance/broker/test_official_java_client.py",
     "conformance/broker/test_probes_on_processes.py",
+    "conformance/interchange/",
     "conformance/test_apache_smoke.py",
     "unit/faults/test_heal_journal.py",
     "unit/process/",

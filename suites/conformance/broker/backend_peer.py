@@ -173,6 +173,12 @@ class BackendPeer:
 
     def restart(self, *, how: str) -> None:
         """The broker ends (``stop``, ``kill`` or ``cut_power``) and comes back."""
+        self.end(how)
+        self.sleep(100 * MS)
+        self.begin()
+
+    def end(self, how: str) -> None:
+        """``stop``, ``kill`` or ``cut_power``."""
         levers = self.backend.levers
         ends = {
             "stop": lambda: levers.stop("broker-a-0", 20 * SECOND),
@@ -180,7 +186,9 @@ class BackendPeer:
             "cut_power": lambda: levers.cut_power("broker-a-0"),
         }
         self.backend.perform(ends[how])
-        self.sleep(100 * MS)
+
+    def begin(self) -> None:
+        """Start the broker again, until it answers."""
         self._start("broker-a-0", lambda: self._answers("main", Code.GET_ALL_TOPIC_CONFIG))
 
 
