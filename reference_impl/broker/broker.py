@@ -11,11 +11,11 @@ request is looked up by its code in one table of handlers; a handler returns its
     stop    connections of clients end, the store flushes, tables are written, the NameServers are told, exit
 
 Copies of the log are :mod:`reference_impl.replication`'s business, which is asked first about links and timers; what
-clients see differently on a slave is :mod:`reference_impl.broker.slave`'s. A slave delivers no delayed messages, and
-writes only the consumer offsets by itself: its other tables are its master's.
+clients see differently on a slave is :mod:`reference_impl.broker.slave`'s. A slave delivers no delayed messages,
+asks about no transactions, and writes only the consumer offsets by itself: its other tables are its master's.
 
-Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. Transactions,
-SQL92 filters, request-reply and POP are not served.
+Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. SQL92 filters,
+request-reply and POP are not served.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from reference_impl.broker.slave import TablesOfSlave, slave_handlers
 from reference_impl.broker.state import Files, State
 from reference_impl.broker.statistics import Statistics
 from reference_impl.broker.topics import TopicTable
+from reference_impl.broker.transaction_check import TransactionCheck
+from reference_impl.broker.transactions import Transactions
 from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.replication import Replication, ReplicationConfig
@@ -101,6 +103,7 @@ class Broker:
         registration.on_master = self.replication.master_learned
         self._pulls = Pulls(self._state)
         self._membership = Membership(self._state)
+        self._transaction_check = TransactionCheck(self._state)
         self._handlers = self._all_handlers()
         if config.is_slave:
             self._handlers = slave_handlers(self._state, self._handlers)
@@ -113,13 +116,14 @@ class Broker:
             _DELAYS: self._tick_delays,
             _UNSAVED: self._unregister,
         }
-        self._timed = (store, remoting, self.replication, registration, self._state.delays)
+        self._timed = (store, remoting, self.replication, registration, self._state.delays, self._transaction_check)
         self._stopping = False
 
     def _all_handlers(self) -> dict[int, Handler]:
         state = self._state
         return {
             **Sends(state).handlers(),
+            **Transactions(state).handlers(),
             **self._pulls.handlers(),
             **Reads(state).handlers(),
             **self._membership.handlers(),
@@ -147,6 +151,7 @@ class Broker:
         if not self.config.is_slave:
             env.set_timer(_DELAYS, FIRST_SAVE_NS)
             self._state.delays.start(env)
+            self._transaction_check.start(env)
         self.replication.start(env)
         self._registration.start(env)
         env.note("broker_started", address=self.config.address, log_end=self._state.store.log_end)
@@ -174,6 +179,7 @@ class Broker:
         for key in self._ticks:
             env.cancel_timer(key)
         self._state.delays.stop(env)
+        self._transaction_check.stop(env)
         self._registration.stop(env)
         for link in self._state.remoting.links():
             if env.listener(link) is not None:

@@ -53,6 +53,9 @@ class BrokerConfig:
     slave_read_enable: bool = False
     enable_property_filter: bool = False
     reject_transaction_message: bool = False
+    transaction_timeout_ms: int = 6_000
+    transaction_check_max: int = 15
+    transaction_check_interval_ns: int = 60_000 * MS
     notify_consumer_ids_changed: bool = True
     trace_on: bool = True
     region: str = "DefaultRegion"
@@ -220,6 +223,9 @@ _PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
     ("slaveReadEnable", "slave_read_enable", _switch),
     ("enablePropertyFilter", "enable_property_filter", _switch),
     ("rejectTransactionMessage", "reject_transaction_message", _switch),
+    ("transactionTimeOut", "transaction_timeout_ms", _integer),
+    ("transactionCheckMax", "transaction_check_max", _integer),
+    ("transactionCheckInterval", "transaction_check_interval_ns", _milliseconds),
     ("notifyConsumerIdsChangedEnable", "notify_consumer_ids_changed", _switch),
     ("traceOn", "trace_on", _switch),
     ("regionId", "region", _text),
@@ -244,6 +250,9 @@ CHANGEABLE: Final = frozenset(
         "shortPollingTimeMills",
         "slaveReadEnable",
         "rejectTransactionMessage",
+        "transactionTimeOut",
+        "transactionCheckMax",
+        "transactionCheckInterval",
         "notifyConsumerIdsChangedEnable",
         "registerNameServerPeriod",
         "registerBrokerTimeoutMills",

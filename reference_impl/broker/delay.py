@@ -20,6 +20,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from reference_impl.broker.pretty import pretty
+from reference_impl.broker.topics import HALF_TOPIC
 from reference_impl.environment import MS, Environment
 from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore
@@ -143,12 +144,15 @@ class DelayedDelivery:
 
 
 def _restored(record: Message) -> PutRequest | None:
-    """The message under its real name; ``None`` for a record that names none (nobody could have sent it here).
+    """The message under its real name; ``None`` for a record that names none (nobody could have sent it here), and for
+    a half message (RocketMQ: "discard the msg").
 
     DELAY, REAL_TOPIC and REAL_QID stay in its text, as in RocketMQ.
     """
     properties = record.property_map()
-    if PROPERTY_REAL_TOPIC not in properties or not properties.get(PROPERTY_REAL_QUEUE_ID, "").isdigit():
+    if properties.get(PROPERTY_REAL_TOPIC) in (None, HALF_TOPIC):
+        return None
+    if not properties.get(PROPERTY_REAL_QUEUE_ID, "").isdigit():
         return None
     return PutRequest(
         topic=properties[PROPERTY_REAL_TOPIC],

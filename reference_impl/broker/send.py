@@ -4,14 +4,14 @@ Question: may this message be stored here, where does it go, and what is the pro
 
 Model (RocketMQ: SendMessageProcessor, AbstractSendMessageProcessor). Checks in RocketMQ's order: not yet accepting (1),
 broker not writable and topic ordered (16), name illegal (1), topic forbidden (16), topic unknown and not to be created
-(17), queue id too large (1), unknown group of a retry topic (26), transactional (16). Then the store decides, and its
-status becomes the answer's code. Codes 0, 10, 11 and 12 mean *stored* and carry message id, queue and offset; the
-region and trace fields stand in every answer but those to exceptions.
+(17), queue id too large (1), unknown group of a retry topic (26), transactional where that is refused (16). Then the
+store decides, and its status becomes the answer's code. Codes 0, 10, 11 and 12 mean *stored* and carry message id,
+queue and offset; the region and trace fields stand in every answer but those to exceptions.
 
-``batch`` decides what the body is, not the request code, and a negative queue id means any queue.
+``batch`` decides what the body is, not the request code, and a negative queue id means any queue. A transactional
+message is stored as a half (:mod:`~reference_impl.broker.transactions`).
 
-Limits. Topic permissions are not looked at, as in RocketMQ: clients go by the route. Transactional messages are
-forbidden (as with ``rejectTransactionMessage``): there is nothing here that could ever commit them.
+Limits. Topic permissions are not looked at, as in RocketMQ: clients go by the route.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from reference_impl.broker.topics import (
     RETRY_PREFIX,
     name_fault,
 )
+from reference_impl.broker.transactions import half_of, is_half
 from reference_impl.environment import Environment, Link
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
 from reference_impl.wire.bodies import MULTI_TAG, TopicConfig
@@ -36,9 +37,7 @@ from reference_impl.wire.fields import RequestRefused, boolean, integer, integer
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     MULTI_TAGS,
-    PROPERTY_TRANSACTION_PREPARED,
     offset_message_id,
-    parse_properties,
 )
 from reference_impl.wire.remoting import Handler
 
@@ -143,6 +142,7 @@ class Sends:
         header = read_header(request)
         try:
             put = self._put_request(env, link, request, header)
+            record = self._half(put) if is_half(put) else put
         except RequestRefused as refusal:
             return Command(refusal.code, self._fields, remark=refusal.remark)
 
@@ -150,7 +150,7 @@ class Sends:
             answer = self._answer(header, put, result)
             self._state.when_topics_are_saved(env, lambda env: self._state.remoting.reply(env, link, request, answer))
 
-        self._state.store.put(env, put, stored)
+        self._state.store.put(env, record, stored)
         return None
 
     # --- checks -----------------------------------------------------------------------------------------------------
@@ -161,7 +161,6 @@ class Sends:
         name, queue_id = header.topic, header.queue_id
         if not header.batch:
             name, queue_id = self._after_retries(env, request, header)
-            self._refuse_transaction(header.properties)
         if queue_id < 0:
             queue_id = env.rng.randrange(max(1, topic.write_queue_nums))
         return PutRequest(
@@ -230,13 +229,13 @@ class Sends:
             return header.topic, header.queue_id
         return self._state.internal_topic(env, DEAD_LETTER_PREFIX + name, 1).topic_name, 0
 
-    def _refuse_transaction(self, properties: str) -> None:
-        if PROPERTY_TRANSACTION_PREPARED not in properties:
-            return
-        if parse_properties(properties).get(PROPERTY_TRANSACTION_PREPARED, "").lower() != "true":
-            return
-        remark = f"the broker[{self._state.config.broker_ip}] sending transaction message is forbidden"
-        raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+    def _half(self, put: PutRequest) -> PutRequest:
+        """What is stored of a transactional message, unless such are refused."""
+        config = self._state.config
+        if config.reject_transaction_message:
+            remark = f"the broker[{config.broker_ip}] sending transaction message is forbidden"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+        return half_of(put, config.cluster_name)
 
     # --- answers ----------------------------------------------------------------------------------------------------
 

@@ -39,12 +39,16 @@ OFFSET_MOVED_EVENT: Final = "OFFSET_MOVED_EVENT"
 RETRY_PREFIX: Final = "%RETRY%"
 DEAD_LETTER_PREFIX: Final = "%DLQ%"
 
+HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+GIVEN_UP_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+
 FORBIDDEN_TOPICS: Final = frozenset(
     {
         SCHEDULE_TOPIC,
-        "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
+        HALF_TOPIC,
+        OP_TOPIC,
+        GIVEN_UP_TOPIC,
         "SELF_TEST_TOPIC",
         OFFSET_MOVED_EVENT,
     }
@@ -196,7 +200,7 @@ class TopicTable:
 
 
 def _system_topics(config: BrokerConfig) -> list[TopicConfig]:
-    """What a broker owns from the start; the half-message topic comes with transactions."""
+    """What a broker owns from the start; the half-message topic comes with the first check of transactions."""
     inherited = READ_WRITE | PERM_INHERIT
     queues = config.default_topic_queue_nums
     topics = [

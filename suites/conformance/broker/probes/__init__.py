@@ -1,8 +1,17 @@
 """All probes of a broker, by chapter; importing this package fills the tables of ``probing``."""
 
-from suites.conformance.broker.probes import administration, frames, groups, offsets, pulls, retries, sends
+from suites.conformance.broker.probes import (
+    administration,
+    frames,
+    groups,
+    offsets,
+    pulls,
+    retries,
+    sends,
+    transactions,
+)
 from suites.conformance.broker.probing import LIVES, PROBES, Probe
 
-CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration)
+CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration, transactions)
 
 __all__ = ["CHAPTERS", "LIVES", "PROBES", "Probe"]

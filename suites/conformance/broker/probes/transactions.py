@@ -1,0 +1,198 @@
+"""Transactions (W43, W44, P71; P72 is the producer's part)."""
+
+from __future__ import annotations
+
+import json
+
+from reference_impl.environment import MS, SECOND
+from reference_impl.wire.codes import RequestCode as Code
+from reference_impl.wire.fields import ext_fields
+from reference_impl.wire.frame import Command
+from reference_impl.wire.message import Message, decode_record, parse_message_id
+from suites.conformance.broker.peer import Peer, answer, create_topic, drained, eventually, max_offset, pull, send
+from suites.conformance.broker.probing import Start, life, probe
+
+HALF, OP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+
+
+def send_half(peer: Peer, topic: str, body: bytes, group: str, more: str = "", **fields: int) -> Command:
+    """A half message for queue 1."""
+    sent = send(
+        peer,
+        topic,
+        body,
+        f"TRAN_MSG\x01true\x02PGROUP\x01{group}\x02UNIQ_KEY\x01{group}-{body.decode()}\x02{more}",
+        queue=1,
+        f=4,
+        **fields,
+    )
+    assert (sent.code, sent.fields["queueId"]) == (0, "1")
+    return sent
+
+
+def end(peer: Peer, half: Command, kind: int, group: str, **other: int) -> Command | None:
+    """END_TRANSACTION of what *half* was answered, two-way."""
+    fields = {
+        "producerGroup": group,
+        "tranStateTableOffset": half.fields["queueOffset"],
+        "commitLogOffset": parse_message_id(half.fields["msgId"])[1],
+        "commitOrRollback": kind,
+        "fromTransactionCheck": False,
+        "msgId": "K",
+    } | other
+    return peer.ask(Command(Code.END_TRANSACTION, ext_fields(**fields)), timeout_ns=2 * SECOND)
+
+
+def record_at(peer: Peer, position: int) -> Message:
+    """Of the log."""
+    return decode_record(answer(peer, Code.VIEW_MESSAGE_BY_ID, offset=position).body)
+
+
+@probe("W43", "a half is invisible until it is committed")
+def commit_makes_visible(peer: Peer) -> None:
+    create_topic(peer, "T43")
+    half = send_half(peer, "T43", b"real", "PG43", "TAGS\x01TagA")
+    position = parse_message_id(half.fields["msgId"])[1]
+    stored = record_at(peer, position)
+    assert (stored.topic, stored.queue_id, stored.sys_flag & 0xC) == (HALF, 0, 0)
+    assert str(stored.queue_offset) == half.fields["queueOffset"]
+    told = stored.property_map()
+    assert (told["REAL_TOPIC"], told["REAL_QID"], told["CLUSTER"]) == ("T43", "1", peer.cluster)
+    peer.sleep(100 * MS)
+    assert max_offset(peer, "T43", 1) == 0
+    found = end(peer, half, COMMIT, "PG43")
+    assert found is not None
+    assert (found.code, found.remark, dict(found.fields)) == (0, None, {})
+    (message,) = drained(peer, "T43", 1, queue=1)
+    assert (message.body, message.sys_flag & 0xC, message.prepared_transaction_offset) == (b"real", 8, position)
+    assert message.properties == stored.properties
+    assert (message.born_timestamp, message.born_host) == (stored.born_timestamp, stored.born_host)
+    again = end(peer, half, COMMIT, "PG43")
+    assert again is not None
+    assert again.code == 0
+    assert [message.body for message in drained(peer, "T43", 2, queue=1)] == [b"real", b"real"]
+
+
+@probe("W43", "a rolled back half is never seen")
+def rollback_hides(peer: Peer) -> None:
+    create_topic(peer, "T43b")
+    half = send_half(peer, "T43b", b"never", "PG43b")
+    ops = max_offset(peer, OP)
+    found = end(peer, half, ROLLBACK, "PG43b")
+    assert found is not None
+    assert (found.code, found.remark) == (0, "not set any response code")
+    eventually(peer, lambda: max_offset(peer, OP) > ops or None, 6 * SECOND)  # 5.x gathers ops for 3 s
+    assert max_offset(peer, "T43b", 1) == 0
+
+
+@probe("W43", "an end that decides nothing or names nothing")
+def useless_ends(peer: Peer) -> None:
+    create_topic(peer, "T43c")
+    half = send_half(peer, "T43c", b"open", "PG43c")
+    position = parse_message_id(half.fields["msgId"])[1]
+    assert end(peer, half, UNKNOWN, "PG43c") is None
+    table = [
+        (end(peer, half, COMMIT, "PG43other"), "The producer group wrong"),
+        (end(peer, half, COMMIT, "PG43c", tranStateTableOffset=1 << 20), "The transaction state table offset wrong"),
+        (end(peer, half, COMMIT, "PG43c", commitLogOffset=position + 1), "Find prepared transaction message failed"),
+        (end(peer, half, 5, "PG43c"), "commitOrRollback field wrong"),
+    ]
+    assert all(found is not None and found.code == 1 and remark in (found.remark or "") for found, remark in table)
+    assert max_offset(peer, "T43c", 1) == 0
+    end(peer, half, ROLLBACK, "PG43c")
+
+
+@probe("W43", "what an end writes")
+def the_op(peer: Peer) -> None:
+    """4.9 writes an op an end; 5.x gathers them (``0,1,``)."""
+    create_topic(peer, "T43d")
+    half = send_half(peer, "T43d", b"open", "PG43d")
+    before = max_offset(peer, OP)
+    end(peer, half, ROLLBACK, "PG43d")
+    eventually(peer, lambda: max_offset(peer, OP) > before or None, 6 * SECOND)
+    if not peer.release.startswith("4."):
+        (op,) = [decode_record(pull(peer, OP, before, group="CG43").body)]
+        assert half.fields["queueOffset"] in op.body.decode().split(",")
+        return
+    assert pull(peer, OP, before, group="CG43").code == 17  # nobody has made that topic
+    record = record_at(peer, parse_message_id(half.fields["msgId"])[1])
+    op = record_at(peer, record.physical_offset + record.size)
+    assert (op.topic, op.queue_id, op.body, op.properties) == (
+        OP,
+        0,
+        half.fields["queueOffset"].encode(),
+        "WAIT\x01true\x02TAGS\x01d",
+    )
+    assert (op.born_host, op.store_host) == (peer.broker, peer.broker)
+
+
+@life("W44", "P71", "an open half is asked about and given up")
+def open_half(start: Start) -> None:
+    """Interval 4 s, time-out 2 s, at most three times; the defaults are 60 s, 6 s and 15."""
+    peer = start(transactionCheckInterval="4000", transactionTimeOut="2000", transactionCheckMax="3")
+    create_topic(peer, "T44")
+    producer = {"clientID": "p@1", "producerDataSet": [{"groupName": "PG44"}], "consumerDataSet": []}
+    answer(peer, Code.HEART_BEAT, json.dumps(producer).encode(), channel="p44")
+    half = send_half(peer, "T44", b"open", "PG44", "TAGS\x01TagA")
+    position = int(half.fields["queueOffset"])
+    asked: list[Command] = []
+    for _ in range(250):
+        peer.sleep(100 * MS)
+        asked += peer.inbox("p44")
+        if len(asked) == 3 and max_offset(peer, "TRANS_CHECK_MAX_TIME_TOPIC"):
+            break
+    assert [(command.code, command.is_one_way) for command in asked] == [(39, True)] * 3
+    for times, command in enumerate(asked, 1):
+        fields = command.fields
+        copy = record_at(peer, int(fields["commitLogOffset"]))
+        told = decode_record(command.body)
+        assert (copy.topic, copy.queue_offset) == (HALF, position + times)
+        assert fields["tranStateTableOffset"] == str(copy.queue_offset)
+        assert (fields["msgId"], fields["transactionId"]) == ("PG44-open", "PG44-open")
+        assert fields["offsetMsgId"] == copy.message_id()
+        assert copy.property_map()["TRANSACTION_CHECK_TIMES"] == str(times)
+        assert "WAIT" not in copy.property_map()
+        assert (told.topic, told.queue_id, told.body) == ("T44", 1, b"open")
+        assert told.property_map() == copy.property_map() | {"WAIT": "false"}
+        assert (told.queue_offset, told.physical_offset) == (copy.queue_offset, copy.physical_offset)
+        assert told.store_timestamp < copy.store_timestamp
+    assert max_offset(peer, "T44", 1) == 0
+    (dead,) = drained(peer, "TRANS_CHECK_MAX_TIME_TOPIC", 1)
+    assert (dead.body, dead.property_map()["TRANSACTION_CHECK_TIMES"]) == (b"open", "3")
+
+
+@life("W44", "P71", "an answer to the check commits the new copy")
+def answered_check(start: Start) -> None:
+    peer = start(transactionCheckInterval="4000", transactionTimeOut="2000")
+    create_topic(peer, "T44")
+    producer = {"clientID": "p@1", "producerDataSet": [{"groupName": "PG44"}], "consumerDataSet": []}
+    answer(peer, Code.HEART_BEAT, json.dumps(producer).encode(), channel="p44")
+    half = send_half(peer, "T44", b"open", "PG44")
+    ended = send_half(peer, "T44", b"ended", "PG44")
+    end(peer, ended, ROLLBACK, "PG44")
+    (asked,) = eventually(peer, lambda: peer.inbox("p44") or None, 10 * SECOND)
+    assert asked.fields["msgId"] == "PG44-open"
+    half.fields = half.fields | {"queueOffset": asked.fields["tranStateTableOffset"]}
+    found = end(peer, half, COMMIT, "PG44", commitLogOffset=int(asked.fields["commitLogOffset"]))
+    assert found is not None
+    assert found.code == 0
+    (message,) = drained(peer, "T44", 1, queue=1)
+    assert (message.body, message.prepared_transaction_offset) == (b"open", int(asked.fields["commitLogOffset"]))
+    assert message.property_map()["TRANSACTION_CHECK_TIMES"] == "1"
+    peer.sleep(9 * SECOND)
+    assert peer.inbox("p44") == []
+    fields = {"consumerGroup": "CID_RMQ_SYS_TRANS", "topic": HALF, "queueId": 0}
+    assert answer(peer, Code.QUERY_CONSUMER_OFFSET, **fields).fields == {"offset": "3"}
+
+
+@life("W43", "a half with a delay is dropped")
+def delayed_half(start: Start) -> None:
+    """It takes the way of a delayed message, back to the half topic, and there the broker drops it."""
+    peer = start()
+    create_topic(peer, "T43e")
+    half = send_half(peer, "T43e", b"late", "PG43e", "DELAY\x011\x02")
+    record = record_at(peer, parse_message_id(half.fields["msgId"])[1])
+    assert (record.topic, record.property_map()["REAL_TOPIC"]) == ("SCHEDULE_TOPIC_XXXX", HALF)
+    peer.sleep(3 * SECOND)
+    assert max_offset(peer, HALF) == 0
