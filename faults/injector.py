@@ -58,7 +58,7 @@ T = TypeVar("T")
 Emit = Callable[[str, str, str, int, dict[str, Any]], None]
 """(fault, step, node, effective, detail): one event of a fault, for the history."""
 
-_LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = ("paused", "cut")
+_LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = ("paused", "cut", "failing", "full")
 """Conditions whose heal probe must not say *no*. A node that does not start again is the cluster's trouble, not a
 leftover of ours: its heal probe is on record, and converging will fail on it."""
 
@@ -295,9 +295,10 @@ class Injector:
         ]
 
     def _released(self, index: int) -> tuple[str, ...]:
-        """Nodes of a fault that no other active fault keeps in the same condition; cuts are undone by their name."""
+        """Nodes of a fault that no other active fault keeps in the same condition; cuts are undone by their name, and
+        what a fault changed by what it remembers of it."""
         active = self._active[index]
-        if active.fault.verb.condition == "cut":
+        if active.fault.verb.condition in ("cut", "own"):
             return active.strike.left
         kept = [node for other in self._others(index) for node in other.strike.left]
         return tuple(node for node in active.strike.left if node not in kept)

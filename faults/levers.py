@@ -10,7 +10,7 @@ network cut: ``any``, ``broker`` (client port and the fast port), ``namesrv``, `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -81,6 +81,23 @@ class Levers(Protocol):
     def power_cut_lost(self, node: str) -> int:
         """Witness of the last power cut: bytes (simulator) or files changed (ext4) that the platter lacked; ≥ 0."""
 
+    def fail_forces(self, node: str) -> None:
+        """From now on every force (fsync, fdatasync, msync) of the running process fails with EIO; what it covered is
+        not on the disk. Ends with the process, or with ``mend_forces``."""
+
+    def mend_forces(self, node: str) -> None:
+        """Undo ``fail_forces``; no error if nothing fails."""
+
+    def forces_fail(self, node: str) -> bool:
+        """Whether the node's forces fail now, as far as that can be observed without one."""
+
+    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+        """Witness of the last ``fail_forces``: how many forces it has failed; waits so long for the first one."""
+
+    def flip_log(self, node: str, back_bytes: int) -> int:
+        """The node is dead: every bit of one sector of its commit log changes, *back_bytes* before the end of what is
+        written. Returns the sector's physical offset, −1 if the log does not reach that far back (nothing is done)."""
+
     def disk_files(self, node: str) -> int:
         """How many files the node's disk holds."""
 
@@ -89,6 +106,27 @@ class Levers(Protocol):
 
     def copy_disk(self, source: str, target: str) -> None:
         """Both are dead: the disk of *target* becomes a copy of that of *source*, forced."""
+
+    def properties(self, node: str) -> Mapping[str, str]:
+        """RocketMQ property names and values that the node was started with, or will be."""
+
+    def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
+        """The node, which is dead, will be started with *properties*, and with no others."""
+
+    def fill_disk(self, node: str, free_bytes: int) -> None:
+        """Something else occupies the node's disk but for *free_bytes*."""
+
+    def empty_disk(self, node: str) -> None:
+        """Undo ``fill_disk``; no error if it was not filled."""
+
+    def disk_space(self, node: str) -> tuple[int, int]:
+        """(free, all) bytes of the node's disk."""
+
+    def step_clock(self, node: str, by_ms: int) -> None:
+        """The node's wall clock jumps by *by_ms* (negative: back); its monotonic clock does not."""
+
+    def clock_ahead(self, node: str) -> int:
+        """By how many milliseconds the node's wall clock was stepped in all."""
 
     def cut(self, cut: Cut) -> None:
         """Install a network cut."""

@@ -169,3 +169,6 @@ def _check_options(verb: Verb, options: Mapping[str, str]) -> None:
             known.read(value)
         except ValueError as error:
             raise PlanError(str(error), key=name) from None
+    for name, known in verb.options.items():
+        if known.required and name not in options:
+            raise PlanError(f"{verb.name} needs {name!r} in 'with': {known.meaning}", key="do")

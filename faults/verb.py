@@ -27,8 +27,12 @@ NO: Final = 0
 UNTOLD: Final = -1
 
 Shape = Literal["nodes", "cut"]
-Condition = Literal["dead", "paused", "cut", "none"]
-"""What the fault keeps a node in until it is healed; ``none``: it is over as soon as it is done."""
+Condition = Literal["dead", "paused", "cut", "failing", "full", "own", "none"]
+"""What the fault keeps a node in until it is healed: two that keep a node in the same end with the last of them.
+``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
+
+Need = Literal["process", "network", "power", "own disk", "clock"]
+"""What a backend must have for a verb, beyond nodes that can be started and ended."""
 
 Facts = Mapping[str, Any]
 
@@ -66,6 +70,8 @@ class Option:
     choices: tuple[str, ...] = ()
     read: Callable[[str], object] = str
     """Raises ``ValueError`` (with a sentence) for a text that does not fit."""
+    required: bool = False
+    """There is no default that makes sense."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,7 @@ class Verb:
     heal_probe: Callable[[Levers, Strike, Facts], list[Probed]]
     heal_steps: Callable[[Levers, Strike], list[HealStep]]
     options: Mapping[str, Option] = field(default_factory=dict)
+    needs: Need = "process"
 
     @property
     def holds(self) -> bool:

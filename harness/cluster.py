@@ -83,7 +83,12 @@ def _spec(
         properties |= dict(scenario.properties.get("namesrv", {}))
         return NodeSpec(node.name, "namesrv", properties, defects)
     properties = _broker_properties(scenario, node, host(node.name), namesrvs)
-    return NodeSpec(node.name, "broker", properties | dict(scenario.properties.get("broker", {})), defects)
+    properties |= dict(scenario.properties.get("broker", {}))
+    if not node.is_master:
+        master = host(f"{node.broker}-0")
+        own = scenario.properties.get("slave", {})
+        properties |= {name: value.replace("{master}", master) for name, value in own.items()}
+    return NodeSpec(node.name, "broker", properties, defects)
 
 
 def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tuple[str, ...]) -> dict[str, str]:

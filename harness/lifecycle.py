@@ -107,7 +107,7 @@ class Life:
         self._levers = LeverEvents(self.backend.levers)
         stage = self._stage()
         queues = self.scenario.workload.queues
-        brokers = [self._broker_node(node) for node in self.cluster.broker_addresses]
+        brokers = self._broker_nodes()
         self._crashed: dict[str, str] = {}
         self._revived: set[str] = set()
         self._operator = Operator(stage, brokers, queues, self._run_until, lambda: list(self._crashed.values()))
@@ -315,6 +315,9 @@ class Life:
                 return False
         return True
 
+    def _broker_nodes(self) -> list[BrokerNode]:
+        return [self._broker_node(node) for node in self.cluster.broker_addresses]
+
     def _broker_node(self, node: str) -> BrokerNode:
         properties = next(spec.properties for spec in self.cluster.nodes if spec.name == node)
         return BrokerNode(
@@ -341,7 +344,7 @@ class Life:
 
     def _replicas(self) -> tuple[QueueAddress, ...]:
         """Every queue of every slave, under the numbers of its master's."""
-        slaves = [node for node in map(self._broker_node, self.cluster.broker_addresses) if node.broker_id > 0]
+        slaves = [node for node in self._broker_nodes() if node.broker_id > 0]
         return tuple(
             replace(queue, node=slave.node, address=slave.address)
             for slave in slaves
@@ -352,7 +355,7 @@ class Life:
     def _queues(self) -> list[QueueAddress]:
         """Every queue of every master, brokers alternating, so that round-robin spreads over them."""
         topic = self.scenario.workload.topic
-        masters = [node for node in map(self._broker_node, self.cluster.broker_addresses) if node.broker_id == 0]
+        masters = [node for node in self._broker_nodes() if node.broker_id == 0]
         return [
             QueueAddress(
                 self.recorder.queue(topic, master.broker, queue), master.broker, queue, master.node, master.address

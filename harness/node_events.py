@@ -29,7 +29,8 @@ def ended_by_itself(event: str, fields: Mapping[str, Any]) -> str:
 
 
 class LeverEvents:
-    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut, wiped, copied."""
+    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut, wiped, copied, forces_fail,
+    forces_mended, log_flipped."""
 
     def __init__(self, levers: Levers) -> None:
         self._levers = levers
@@ -78,6 +79,26 @@ class LeverEvents:
     def power_cut_lost(self, node: str) -> int:
         return self._levers.power_cut_lost(node)
 
+    def fail_forces(self, node: str) -> None:
+        self._levers.fail_forces(node)
+        self._events.append((node, "forces_fail"))
+
+    def mend_forces(self, node: str) -> None:
+        self._levers.mend_forces(node)
+        self._events.append((node, "forces_mended"))
+
+    def forces_fail(self, node: str) -> bool:
+        return self._levers.forces_fail(node)
+
+    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+        return self._levers.failed_forces(node, patience_ns)
+
+    def flip_log(self, node: str, back_bytes: int) -> int:
+        position = self._levers.flip_log(node, back_bytes)
+        if position >= 0:
+            self._events.append((node, "log_flipped"))
+        return position
+
     def disk_files(self, node: str) -> int:
         return self._levers.disk_files(node)
 
@@ -88,6 +109,31 @@ class LeverEvents:
     def copy_disk(self, source: str, target: str) -> None:
         self._levers.copy_disk(source, target)
         self._events.append((target, "copied"))
+
+    def properties(self, node: str) -> Mapping[str, str]:
+        return self._levers.properties(node)
+
+    def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
+        self._levers.reconfigure(node, properties)
+        self._events.append((node, "reconfigured"))
+
+    def fill_disk(self, node: str, free_bytes: int) -> None:
+        self._levers.fill_disk(node, free_bytes)
+        self._events.append((node, "disk_filled"))
+
+    def empty_disk(self, node: str) -> None:
+        self._levers.empty_disk(node)
+        self._events.append((node, "disk_emptied"))
+
+    def disk_space(self, node: str) -> tuple[int, int]:
+        return self._levers.disk_space(node)
+
+    def step_clock(self, node: str, by_ms: int) -> None:
+        self._levers.step_clock(node, by_ms)
+        self._events.append((node, "clock_stepped"))
+
+    def clock_ahead(self, node: str) -> int:
+        return self._levers.clock_ahead(node)
 
     def cut(self, cut: Cut) -> None:
         self._levers.cut(cut)

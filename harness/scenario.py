@@ -29,6 +29,7 @@ Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
 Replicas = Literal["agree", ""]
 Expected = Literal["FAIL", ""]
+Sends = Literal["ok", ""]
 
 WORKLOAD_KINDS: Final = (
     "log",
@@ -98,12 +99,20 @@ class Expect:
 
     lost: Lost = ""
     replicas: Replicas = ""
+    sends: Sends = ""
+    """``ok``: what was taken was promised: no send ends with a status that says "stored, not promised"."""
     verdict: Expected = ""
     because: str = ""
 
     def narrowed(self) -> dict[str, str]:
         """What it says, for checkers and files; nothing where it leaves everything to the contract."""
-        said = {"lost": self.lost, "replicas": self.replicas, "verdict": self.verdict, "because": self.because}
+        said = {
+            "lost": self.lost,
+            "replicas": self.replicas,
+            "sends": self.sends,
+            "verdict": self.verdict,
+            "because": self.because,
+        }
         return {key: value for key, value in said.items() if value}
 
 
@@ -117,7 +126,8 @@ class Scenario:
     workload: Workload = field(default_factory=Workload)
     faults: tuple[Fault, ...] = ()
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """``broker`` and ``namesrv`` → RocketMQ property → text; these win over what the harness sets."""
+    """``broker``, ``namesrv`` and ``slave`` → RocketMQ property → text; these win over what the harness sets, those of
+    a slave over those of all brokers. ``{master}`` in a slave's stands for its master's host."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     expect: Expect = field(default_factory=Expect)
     claims: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ Question: what does a person write at three in the morning, and what does he rea
     workload: {kind: log, producers: 4, consumers: 2, queues: 4, rate: 200/s, for: 20s, size: 128B}
     faults:
       - {at: 6s, do: cut_power, on: master(broker-a), for: 3s}
-    properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}}
+    properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}, slave: {haMasterAddress: "{master}:10912"}}
     deadlines: {ready: 60s, converge: 60s, drain: 60s}
     seed: 7                         # without one every run draws its own
     expect: {lost: none, replicas: agree, verdict: FAIL, because: resurrected}
@@ -153,6 +153,7 @@ _DEADLINES: Final = {
 _EXPECT: Final = {
     "lost": _Key("lost", one_of("none")),
     "replicas": _Key("replicas", one_of("agree")),
+    "sends": _Key("sends", one_of("ok")),
     "verdict": _Key("verdict", one_of("FAIL")),
     "because": _Key("because", _kind),
 }
@@ -266,7 +267,7 @@ def _claims(binder: Binder, node: Node) -> tuple[str, ...]:
 
 def _properties(binder: Binder, node: Node) -> Mapping[str, Mapping[str, str]]:
     found = {}
-    for kind, mapping in binder.mapping(node, "properties", ("broker", "namesrv")).items():
+    for kind, mapping in binder.mapping(node, "properties", ("broker", "namesrv", "slave")).items():
         found[kind] = _properties_of(binder, mapping, kind)
     return found
 

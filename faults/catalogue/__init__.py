@@ -1,13 +1,22 @@
 """Every verb there is, one file a family."""
 
-from faults.catalogue.disk import CUT_POWER
+from faults.catalogue.clock import STEP_CLOCK
+from faults.catalogue.disk import CUT_POWER, FAIL_SYNC, FLIP_BITS
 from faults.catalogue.loss import ADOPT_SLAVE, WIPE
 from faults.catalogue.network import ISOLATE, PARTITION
+from faults.catalogue.operator import PROMOTE, RECONFIGURE
 from faults.catalogue.process import KILL, PAUSE, RESTART, STOP
+from faults.catalogue.space import FILL_DISK
 from faults.verb import Verb
 
-VERBS: dict[str, Verb] = {
-    verb.name: verb for verb in (KILL, STOP, PAUSE, RESTART, CUT_POWER, WIPE, ADOPT_SLAVE, PARTITION, ISOLATE)
-}
+_ALL = (
+    *(KILL, STOP, PAUSE, RESTART),
+    *(CUT_POWER, FAIL_SYNC, FLIP_BITS, FILL_DISK, WIPE, ADOPT_SLAVE),
+    *(PARTITION, ISOLATE),
+    STEP_CLOCK,
+    *(RECONFIGURE, PROMOTE),
+)
+
+VERBS: dict[str, Verb] = {verb.name: verb for verb in _ALL}
 
 __all__ = ["VERBS"]

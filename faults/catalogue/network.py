@@ -124,6 +124,7 @@ PARTITION: Final = Verb(
     heal_probe=_talks_again,
     heal_steps=_heal_steps,
     options=OPTIONS,
+    needs="network",
 )
 
 ISOLATE: Final = Verb(
@@ -140,4 +141,5 @@ ISOLATE: Final = Verb(
     heal_probe=_talks_again,
     heal_steps=_heal_steps,
     options=OPTIONS,
+    needs="network",
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from harness.workloads.group import GroupWorkload
 from harness.workloads.log import LogWorkload
+from harness.workloads.looking import LookingProducerWorkload, LookingWorkload
 from harness.workloads.producers import ProducerWorkload
 from harness.workloads.routes import RoutesWorkload
+from harness.workloads.scripts import metadata, order, permissions, promotion, replication
 from harness.workloads.workload import Stage, Workload
 
 KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
@@ -16,6 +19,11 @@ KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
     "routes": RoutesWorkload,
     "producer": ProducerWorkload,
     "group": GroupWorkload,
+    "permissions": partial(LookingWorkload, script=permissions),
+    "order": partial(LookingWorkload, script=order),
+    "metadata": partial(LookingWorkload, script=metadata),
+    "replication": partial(LookingWorkload, script=replication),
+    "promotion": partial(LookingProducerWorkload, script=promotion),
 }
 
 

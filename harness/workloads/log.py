@@ -15,7 +15,7 @@ Limits. No consumer groups, no offsets at the broker, no retries: those are othe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Final
 
@@ -161,7 +161,7 @@ class Consumer(MeasuringClient):
 class LogWorkload:
     """``Workload`` of kind ``log``: clients 1…P are producers, P+1…P+C consumers."""
 
-    consumer: type[Consumer] = Consumer
+    consumer: Callable[[Stage, str, int, Counter[str]], Consumer] = Consumer
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

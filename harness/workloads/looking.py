@@ -3,7 +3,7 @@
 Question: when is what an operator did to one node seen on the others?
 
 Model. An :class:`Act` is one request at one instant of the load, an op ``act``: ``node`` who was told, ``detail`` its
-name and what it must show, ``{"act": …, "shows": {subject: value}, "at": [nodes]}``. A :class:`Look` is one question to
+name and what must be seen where, ``{"act": …, "shows": {node: {subject: value}}}``. A :class:`Look` is one question to
 one node, asked every half second, an op of the kind it names (``look``, ``end``, ``master``): ``detail`` subject →
 value. So the delay between an act and its effect is known to half a second, on each node. Which delays are right is for
 the checkers to say.
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from harness.workloads.log import Consumer, LogWorkload
 from harness.workloads.measuring import QUERY_TIMEOUT_NS, Process, status_of
+from harness.workloads.producers import ProducerWorkload
 from harness.workloads.workload import Stage
 from reference_impl.environment import MS, Environment
 from reference_impl.wire.frame import Command, RemoteWireError
@@ -36,15 +37,14 @@ Shown = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Act:
-    """``request`` goes to ``address`` (of ``node``) at ``at_ns`` of the load. ``shows`` must be seen on nodes ``at``."""
+    """``request`` goes to ``address`` (of ``node``) at ``at_ns`` of the load; ``shows``: node → what it must show."""
 
     at_ns: int
     name: str
     node: str
     address: str
     request: Command
-    shows: Shown
-    at: tuple[str, ...]
+    shows: Mapping[str, Shown]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class LookingConsumer(Consumer):
             return
         process = Process(self.recorder.process())
         op = self.recorder.invoke(process.number, "act", node=act.node)
-        detail = {"act": act.name, "shows": dict(act.shows), "at": list(act.at)}
+        detail = {"act": act.name, "shows": {node: dict(shown) for node, shown in act.shows.items()}}
 
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
@@ -155,6 +155,14 @@ class LookingConsumer(Consumer):
 
 class LookingWorkload(LogWorkload):
     """The load of kind ``log``, and a script beside it."""
+
+    def __init__(self, stage: Stage, script: Callable[[Stage], Script]) -> None:
+        self.consumer = partial(LookingConsumer, script=script)
+        super().__init__(stage)
+
+
+class LookingProducerWorkload(ProducerWorkload):
+    """The load of kind ``producer``, and a script beside it."""
 
     def __init__(self, stage: Stage, script: Callable[[Stage], Script]) -> None:
         self.consumer = partial(LookingConsumer, script=script)

@@ -7,7 +7,8 @@ Model. Each producer node hosts the reference's client (``reference_impl.client`
 another broker and keeps its own route table. What the application sees is an op ``produce`` (process of the
 application); every attempt below it is an op ``send`` (process of its own), with the queue, the broker and its answer.
 So the log of each queue is checked as ever, a message that was stored by two attempts shows as two, and success as the
-application sees it is a question about ``produce``. A change of a client's routes is a note ``routes`` of its node.
+application sees it is a question about ``produce``. An attempt at another node
+than the queue's first master says so (``detail`` by). A change of a client's routes is a note ``routes`` of its node.
 The last producer joins when half of the load has been given; then, and near the end, the first one looks for a topic
 that nobody has heard of (note ``new_topic``).
 
@@ -27,7 +28,7 @@ from functools import partial
 from typing import Final
 
 from harness.payload import Body, encode
-from harness.recorder import Recorder
+from harness.recorder import Detail, Recorder
 from harness.workloads.log import Consumer
 from harness.workloads.measuring import GROUP, Process, position_of
 from harness.workloads.workload import Stage
@@ -58,11 +59,13 @@ _TICK: Final = "timetable"
 class _Open:
     """A send of the application that has not ended: its op, its message, the op of its attempt now."""
 
-    __slots__ = ("application", "attempt_op", "message", "op", "stored")
+    __slots__ = ("application", "attempt_op", "by", "message", "op", "stored")
 
     def __init__(self, application: Process, op: int, message: int) -> None:
         self.application, self.op, self.message = application, op, message
         self.attempt_op = -1
+        self.by = ""
+        """Who was asked in the attempt now, if not the node that was the queue's master at the start."""
         self.stored: Attempt | None = None
 
 
@@ -75,6 +78,8 @@ class AttemptRecorder(Observer):
         self._busy: dict[int, Process] = {}
         self._sends: dict[int, _Open] = {}
         self._routes: Mapping[str, Mapping[int, Address]] | None = None
+        masters = {queue.node for queue in stage.queues}
+        self._others = {address: node for node, address in stage.brokers.items() if node not in masters}
         self.opening: _Open | None = None
 
     def began(self, send: int, opened: _Open) -> None:
@@ -88,6 +93,7 @@ class AttemptRecorder(Observer):
                 raise RuntimeError(f"attempt {number} of send {send}, which nobody began")
             opened = self._sends[send] = self.opening
         process = self._free.pop() if self._free else Process(self._recorder.process())
+        opened.by = self._others.get(address, "")
         opened.attempt_op = self._recorder.invoke(
             process.number,
             "send",
@@ -108,7 +114,9 @@ class AttemptRecorder(Observer):
         opened = self._sends.pop(result.send, None)
         if opened is not None and opened.stored is not None:
             position = position_of(result.message_id)
-            self._complete_attempt(opened, opened.stored.status, offset=result.queue_offset, position=position)
+            by: Detail = {"by": opened.by} if opened.by else ""
+            status, offset = opened.stored.status, result.queue_offset
+            self._complete_attempt(opened, status, offset=offset, position=position, detail=by)
 
     def on_route(self, env: Environment, topic: str, server: Address, status: str, route: TopicRoute | None) -> None:
         if topic != self._stage.topic or route is None or route.brokers == self._routes:
@@ -118,7 +126,7 @@ class AttemptRecorder(Observer):
         self._recorder.event("note", node=self._name, step="routes", detail={"from": server, "brokers": brokers})
 
     def _complete_attempt(
-        self, opened: _Open, status: str, *, offset: int = -1, position: int = -1, detail: str = ""
+        self, opened: _Open, status: str, *, offset: int = -1, position: int = -1, detail: Detail = ""
     ) -> None:
         process = self._busy.pop(opened.attempt_op)
         outcome = self._stage.classify("send", status)
@@ -214,6 +222,8 @@ def renew(recorder: Recorder, process: Process, outcome: str) -> None:
 class ProducerWorkload:
     """``Workload`` of kind ``producer``: clients 1…P are RocketMQ's producers, P+1…P+C measuring consumers."""
 
+    consumer: Callable[[Stage, str, int, Counter[str]], Consumer] = Consumer
+
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
@@ -223,7 +233,7 @@ class ProducerWorkload:
         for number in range(load.producers):
             self._add_producer(f"client-{number + 1}", number)
         self._consumers = [
-            Consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)
+            self.consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)
             for number in range(load.consumers)
         ]
 

@@ -18,8 +18,11 @@ Limits. Acts concern the first broker. Of delayed messages the first level only.
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from typing import Final
 
+from faults.selectors import Node
 from harness.workloads.looking import Act, Look, Script, Shown
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import SECOND
@@ -52,35 +55,30 @@ def permissions(stage: Stage) -> Script:
     """Acts at fixed shares of the load, so that each lasts long enough to be seen."""
     hit, servers = stage.queues[0], tuple(stage.nameservers)
 
-    def at(percent: int) -> int:
-        return stage.load.duration_ns * percent // 100
-
     def shows(permission: str) -> Shown:
         return {f"permission of {hit.broker} for {topic}": permission for topic in (stage.topic, SECOND_TOPIC)}
 
-    acts = [
-        Act(0, "create_topic", master.node, master.address, _topic(SECOND_TOPIC, 4), {}, ()) for master in _masters(stage)
-    ]
+    acts = [Act(0, "create_topic", m.node, m.address, _topic(SECOND_TOPIC, 4), {}) for m in _masters(stage)]
     for percent, name, code, permission in (
         (15, "wipe_write_permission", RequestCode.WIPE_WRITE_PERM_OF_BROKER, "r-"),
         (30, "add_write_permission", RequestCode.ADD_WRITE_PERM_OF_BROKER, "rw"),
     ):
         request = Command(code, {"brokerName": hit.broker})
         for server, address in stage.nameservers.items():
-            acts.append(Act(at(percent), name, server, address, request, shows(permission), (server,)))
+            acts.append(Act(_at(stage, percent), name, server, address, request, {server: shows(permission)}))
     for percent, number in ((45, PERM_READ), (60, PERM_WRITE), (75, PERM_READ | PERM_WRITE)):
         request = Command(RequestCode.UPDATE_BROKER_CONFIG, body=f"brokerPermission={number}\n".encode())
-        shown = shows(_permission(number))
-        acts.append(Act(at(percent), "broker_permission", hit.node, hit.address, request, shown, servers))
+        shown = dict.fromkeys(servers, shows(_permission(number)))
+        acts.append(Act(_at(stage, percent), "broker_permission", hit.node, hit.address, request, shown))
     looks = [
-        Look("look", server, address, _route(topic), lambda answer, topic=topic: _permissions(answer, topic))  # type: ignore[misc]
+        Look("look", server, address, _route(topic), partial(_permissions, topic))
         for server, address in stage.nameservers.items()
         for topic in (stage.topic, SECOND_TOPIC)
     ]
     return Script(acts, looks)
 
 
-def _permissions(answer: Command, topic: str) -> Shown:
+def _permissions(topic: str, answer: Command) -> Shown:
     route = read_json(answer.body, TopicRouteData)
     return {f"permission of {queues.broker_name} for {topic}": _permission(queues.perm) for queues in route.queue_datas}
 
@@ -94,28 +92,26 @@ def _permission(number: int) -> str:
 
 def order(stage: Stage) -> Script:
     """Put early, deleted a little after the middle: brokers hear of it with their next registration, every 30 s."""
-    masters = _masters(stage)
-    text = ";".join(f"{master.broker}:{stage.load.queues}" for master in masters)
+    masters, first = _masters(stage), next(iter(stage.nameservers))
+    queues = Counter(queue.broker for queue in stage.queues)
+    text = ";".join(f"{broker}:{count}" for broker, count in queues.items())
     key = {"namespace": ORDER_NAMESPACE, "key": stage.topic}
-    brokers = tuple(master.node for master in masters)
+    put, delete = Command(RequestCode.PUT_KV_CONFIG, {**key, "value": text}), Command(RequestCode.DELETE_KV_CONFIG, key)
     acts = []
-    for percent, code, fields, is_ordered in (
-        (5, RequestCode.PUT_KV_CONFIG, {**key, "value": text}, True),
-        (52, RequestCode.DELETE_KV_CONFIG, key, False),
+    for percent, name, request, told, marked in (
+        (5, "put_order", put, text, "yes"),
+        (52, "delete_order", delete, "", "no"),
     ):
-        name = "put_order" if is_ordered else "delete_order"
-        at_ns = stage.load.duration_ns * percent // 100
+        at_brokers = {master.node: {"topic is ordered": marked} for master in masters}
         for server, address in stage.nameservers.items():
-            shown = {"order text of the route": text if is_ordered else ""}
-            acts.append(Act(at_ns, name, server, address, Command(code, fields), shown, (server,)))
-        first = acts[-1]
-        shown = {"topic is ordered": "yes" if is_ordered else "no"}
-        acts[-1] = Act(at_ns, name, first.node, first.address, first.request, {**first.shows, **shown}, ())
-        acts[-1] = Act(at_ns, name, first.node, first.address, first.request, first.shows, first.at)
-        acts.append(Act(at_ns, f"{name}_at_brokers", first.node, first.address, first.request, shown, brokers))
+            shows = {server: {"order text of the route": told}, **(at_brokers if server == first else {})}
+            acts.append(Act(_at(stage, percent), name, server, address, request, shows))
     looks = [
-        *(Look("look", n, address, _route(stage.topic), _order_text) for n, address in stage.nameservers.items()),
-        *(Look("look", m.node, m.address, _ALL_TOPICS, lambda answer: _is_ordered(answer, stage.topic)) for m in masters),
+        *(
+            Look("look", server, address, _route(stage.topic), _order_text)
+            for server, address in stage.nameservers.items()
+        ),
+        *(Look("look", m.node, m.address, _ALL_TOPICS, partial(_is_ordered, stage.topic)) for m in masters),
     ]
     return Script(acts, looks)
 
@@ -124,7 +120,7 @@ def _order_text(answer: Command) -> Shown:
     return {"order text of the route": read_json(answer.body, TopicRouteData).order_topic_conf or ""}
 
 
-def _is_ordered(answer: Command, topic: str) -> Shown:
+def _is_ordered(topic: str, answer: Command) -> Shown:
     config = read_json(answer.body, TopicConfigTable).topic_config_table[topic]
     return {"topic is ordered": "yes" if config.order else "no"}
 
@@ -135,21 +131,23 @@ def _is_ordered(answer: Command, topic: str) -> Shown:
 def metadata(stage: Stage) -> Script:
     """Rounds, each one more than the last; the four kinds of a round at four instants of it."""
     master = stage.queues[0]
-    nodes = (master.node, *(node for node, (broker, _) in _others(stage, master).items() if broker == master.broker))
+    nodes = tuple(node for node in stage.brokers if Node.named(node).broker == master.broker)
     acts = []
     for number in range(1, stage.load.duration_ns // ROUND_NS):
         for place, (kind, request) in enumerate(_round(number)):
             at_ns = number * ROUND_NS + place * ROUND_NS // 4
-            acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, {kind: number}, nodes))
-    addresses = {master.node: master.address, **{n: address for n, (_, address) in _others(stage, master).items()}}
+            shows = {node: {kind: number} for node in nodes}
+            acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, shows))
     looks = [
         look
         for node in nodes
         for look in (
-            Look("look", node, addresses[node], _ALL_TOPICS, _topic_round),
-            Look("look", node, addresses[node], Command(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG), _group_round),
-            Look("look", node, addresses[node], Command(RequestCode.GET_ALL_CONSUMER_OFFSET), _offset_round),
-            Look("look", node, addresses[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
+            Look("look", node, stage.brokers[node], _ALL_TOPICS, _topic_round),
+            Look(
+                "look", node, stage.brokers[node], Command(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG), _group_round
+            ),
+            Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_CONSUMER_OFFSET), _offset_round),
+            Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
         )
     ]
     return Script(acts, looks)
@@ -207,23 +205,23 @@ def _delay_round(answer: Command) -> Shown:
 
 def replication(stage: Stage) -> Script:
     """The end of the first queue of each broker, on each of its nodes."""
-    request = {"topic": stage.topic, "queueId": "0"}
+    request = Command(RequestCode.GET_MAX_OFFSET, {"topic": stage.topic, "queueId": "0"})
     return Script(
         looks=[
-            Look("end", node, address, Command(RequestCode.GET_MAX_OFFSET, request), _end(broker))
-            for node, (broker, address) in stage.brokers.items()
+            Look("end", node, address, request, partial(_end, Node.named(node).broker))
+            for node, address in stage.brokers.items()
         ]
     )
 
 
-def _end(broker: str):  # type: ignore[no-untyped-def]
-    return lambda answer: {broker: int(answer.fields["offset"])}
+def _end(broker: str, answer: Command) -> Shown:
+    return {broker: int(answer.fields["offset"])}
 
 
 def promotion(stage: Stage) -> Script:
     """Who is id 0 of each broker, by the name of the node whose address it is."""
-    nodes = {address: node for node, (_, address) in stage.brokers.items()}
-    brokers = dict.fromkeys(broker for broker, _ in stage.brokers.values())
+    nodes = {address: node for node, address in stage.brokers.items()}
+    brokers = dict.fromkeys(queue.broker for queue in stage.queues)
 
     def masters(answer: Command) -> Shown:
         route = read_json(answer.body, TopicRouteData)
@@ -241,6 +239,10 @@ def promotion(stage: Stage) -> Script:
 # Shared ---------------------------------------------------------------------------------------------------------------
 
 _ALL_TOPICS: Final = Command(RequestCode.GET_ALL_TOPIC_CONFIG)
+
+
+def _at(stage: Stage, percent: int) -> int:
+    return stage.load.duration_ns * percent // 100
 
 
 def _route(topic: str) -> Command:
@@ -264,7 +266,3 @@ def _topic(name: str, queues: int) -> Command:
 def _masters(stage: Stage) -> list[QueueAddress]:
     """The first queue of every master."""
     return list({queue.node: queue for queue in reversed(stage.queues)}.values())[::-1]
-
-
-def _others(stage: Stage, master: QueueAddress) -> dict[str, tuple[str, str]]:
-    return {node: its for node, its in stage.brokers.items() if node != master.node}

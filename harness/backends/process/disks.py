@@ -9,6 +9,7 @@ Limits. An image takes what is written to it, up to its size, from the disk that
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,8 @@ from faults.mechanisms import loopfs, pidfd, undo, witness
 from harness.backends.process.owed import Owed
 
 IMAGE_MIB = 256
+BALLAST = ".ballast"
+"""The file that occupies a full disk, beside the node's own."""
 STILL_TIMEOUT_S = 5.0
 DEATH_TIMEOUT_S = 10.0
 
@@ -33,6 +36,12 @@ class Disks(Protocol):
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
         """End *process* (``None``: it is dead already) and lose what was not forced; the disk is usable on return."""
+
+    def fill(self, node: str, free_bytes: int) -> None:
+        """Occupy the disk but for *free_bytes*; filling it again replaces what filled it before."""
+
+    def release(self, node: str) -> None:
+        """Undo ``fill``; idempotent."""
 
 
 class ImageDisks:
@@ -65,6 +74,16 @@ class ImageDisks:
         loopfs.mount_device(self._devices[node], folder)
         return witness.lost_between(before, witness.take_snapshot(folder))
 
+    def fill(self, node: str, free_bytes: int) -> None:
+        self.release(node)
+        size = space_of(self._folder(node))[0] - free_bytes
+        if size > 0:
+            with (self._folder(node) / BALLAST).open("wb") as ballast:
+                os.posix_fallocate(ballast.fileno(), 0, size)
+
+    def release(self, node: str) -> None:
+        (self._folder(node) / BALLAST).unlink(missing_ok=True)
+
     def _folder(self, node: str) -> Path:
         return self._scratch / node
 
@@ -84,6 +103,18 @@ class FolderDisks:
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
         raise LeverRefused("a power cut needs a disk of its own for every node", self._why)
+
+    def fill(self, node: str, free_bytes: int) -> None:
+        raise LeverRefused("to fill a disk takes a disk of its own for every node", self._why)
+
+    def release(self, node: str) -> None:
+        """It never was full by our doing."""
+
+
+def space_of(folder: Path) -> tuple[int, int]:
+    """(free, all) bytes of the file system that *folder* lies on, as a process of the node sees them."""
+    space = os.statvfs(folder)
+    return space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
 
 
 def _hold_still(node: str, process: pidfd.ProcessId) -> None:

@@ -11,16 +11,20 @@ Limits. Client roles live in the harness's own process: their network can be cut
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from faults.errors import InjectionFailed
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
-from faults.mechanisms import pidfd, undo
+from faults.mechanisms import decay, pidfd, undo
 from harness.backends.process.contents import copy_forced, empty, files_of
-from harness.backends.process.disks import DEATH_TIMEOUT_S, STILL_TIMEOUT_S, Disks
+from harness.backends.process.disks import DEATH_TIMEOUT_S, STILL_TIMEOUT_S, Disks, space_of
+from harness.backends.process.forces import Forces
 from harness.backends.process.network import PROBE_PORT, Network, reaches
 from harness.backends.process.node import Node
 from harness.errors import UsageError
+
+CLOCK_IS_SHARED = "all processes of a machine share its wall clock: stepping it would hit everybody, us included"
 
 
 class ProcessLevers:
@@ -33,8 +37,9 @@ class ProcessLevers:
         nodes: dict[str, Node],
         clients: dict[str, Callable[[], bool]],
         start_node: Callable[[Node], None],
+        forces: Forces,
     ) -> None:
-        self._network, self._disks, self._start_node = network, disks, start_node
+        self._network, self._disks, self._start_node, self._forces = network, disks, start_node, forces
         self._nodes, self._clients = nodes, clients
 
     def nodes(self) -> Sequence[str]:
@@ -85,6 +90,21 @@ class ProcessLevers:
     def power_cut_lost(self, node: str) -> int:
         return self._server(node).last_cut_lost
 
+    def fail_forces(self, node: str) -> None:
+        self._forces.fail(self._server(node).name, self._living(node))
+
+    def mend_forces(self, node: str) -> None:
+        self._forces.mend(node)
+
+    def forces_fail(self, node: str) -> bool:
+        return self._forces.are_failing(node)
+
+    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+        return self._forces.failed(node, patience_ns)
+
+    def flip_log(self, node: str, back_bytes: int) -> int:
+        return decay.flip_log(self._dead(node).data / "store" / "commitlog", back_bytes)
+
     def disk_files(self, node: str) -> int:
         return files_of(self._server(node).data)
 
@@ -95,6 +115,30 @@ class ProcessLevers:
         ours, theirs = self._dead(target).data, self._dead(source).data
         empty(ours)
         copy_forced(theirs, ours)
+
+    def properties(self, node: str) -> Mapping[str, str]:
+        return self._server(node).spec.properties
+
+    def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
+        server = self._dead(node)
+        server.spec = replace(server.spec, properties=dict(properties))
+
+    def fill_disk(self, node: str, free_bytes: int) -> None:
+        self._server(node)
+        self._disks.fill(node, free_bytes)
+
+    def empty_disk(self, node: str) -> None:
+        self._server(node)
+        self._disks.release(node)
+
+    def disk_space(self, node: str) -> tuple[int, int]:
+        return space_of(self._server(node).data)
+
+    def step_clock(self, node: str, by_ms: int) -> None:
+        raise LeverRefused(CLOCK_IS_SHARED, "use the backend sim")
+
+    def clock_ahead(self, node: str) -> int:
+        return 0
 
     def cut(self, cut: Cut) -> None:
         for node in (*cut.left, *cut.right):
@@ -108,9 +152,11 @@ class ProcessLevers:
         return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
 
     def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
-        """Processes and disks are owed from their making on; what is left to promise is a sleep and a cut."""
+        """Processes and disks are owed from their making on; what is left to promise is a sleep, a tracer and a cut."""
         if node_or_cut not in self.nodes():
             return self._network.uncut_steps(node_or_cut)
+        if verb == "fail_sync":
+            return [self._forces.heal_step(node_or_cut)]
         process = self._server(node_or_cut).process if verb == "pause" else None
         return [undo.continue_process(process)] if process else []
 
@@ -129,7 +175,7 @@ class ProcessLevers:
     def _dead(self, node: str) -> Node:
         server = self._server(node)
         if server.state() != "dead":
-            raise InjectionFailed(f"{node} runs: its disk cannot be taken away")
+            raise InjectionFailed(f"{node} runs: end it first")
         return server
 
     def _living(self, node: str) -> pidfd.ProcessId:

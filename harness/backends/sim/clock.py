@@ -23,12 +23,14 @@ BILLION = 1_000_000_000
 class SimClock:
     """One node's pair of clocks. All arguments ``true_ns`` are the scheduler's time."""
 
-    __slots__ = ("_mono_base", "_ppb", "_segments", "_since", "is_steady", "offset")
+    __slots__ = ("_mono_base", "_ppb", "_segments", "_since", "is_steady", "offset", "stepped_ms")
 
     def __init__(self, model: ClockModel, rng: Random) -> None:
         error_ms = rng.randint(-model.wall_error_max_ms, model.wall_error_max_ms)
         self._ppb = 0
         self._since = 0
+        self.stepped_ms = 0
+        """All steps of the wall clock so far."""
         self._mono_base = rng.randrange(model.uptime_max_ns)
         self.is_steady, self.offset = True, self._mono_base
         """Without drift: monotonic is true time plus *offset* (for the hot path)."""
@@ -58,6 +60,7 @@ class SimClock:
     def step(self, true_ns: int, by_ms: int) -> None:
         """The wall clock jumps; the monotonic clock does not."""
         self._segments.append((true_ns, self._wall_ns(true_ns) + by_ms * MS, self._ppb))
+        self.stepped_ms += by_ms
 
     def drift(self, true_ns: int, ppb: int) -> None:
         """From now on both clocks gain *ppb* nanoseconds a second (negative: lose); 0 heals the rate, not the error."""

@@ -11,10 +11,12 @@ from its power. Nothing here is drawn but which bits rot (``decay/<node>``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.mechanisms.decay import SECTOR, sector_before_end
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.node import Node
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from harness.backends.sim.world import SimBackend
 
 PROBE_BOUND_NS = SECOND
+COMMIT_LOG = "store/commitlog/"
 
 
 class SimLevers:
@@ -58,6 +61,7 @@ class SimLevers:
     def start(self, node: str) -> None:
         home = self._server(node, "start")
         if home.spec is not None and self.state(node) == "dead":
+            self.mend_forces(node)  # they failed for the process that died
             self._world.boot(home, home.spec)
 
     def pause(self, node: str) -> None:
@@ -138,6 +142,9 @@ class SimLevers:
         """The wall clock jumps by *by_ms* (negative: back)."""
         self._world.node(node).clock.step(self._world.now(), by_ms)
 
+    def clock_ahead(self, node: str) -> int:
+        return self._world.node(node).clock.stepped_ms
+
     def drift_clock(self, node: str, ppb: int) -> None:
         """Both clocks gain *ppb* nanoseconds a second; 0 heals the rate. Timers already set stay as they are."""
         self._world.node(node).clock.drift(self._world.now(), ppb)
@@ -157,6 +164,23 @@ class SimLevers:
     def fail_syncs(self, node: str, *calls: int) -> None:
         """Fail the *calls[0]*-th sync from now with EIO, then the *calls[1]*-th after it, and so on."""
         self._faults(node).sync_failures = [_positive(call) for call in calls]
+
+    def fail_forces(self, node: str) -> None:
+        faults = self._faults(self._running(node, "fail the forces of").name)
+        faults.forceless, faults.failed_syncs = True, 0
+
+    def mend_forces(self, node: str) -> None:
+        if (faults := self._world.node(node).disk.faults) is not None:
+            faults.forceless = False
+
+    def forces_fail(self, node: str) -> bool:
+        faults = self._world.node(node).disk.faults
+        return faults is not None and faults.forceless and self.state(node) != "dead"
+
+    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+        faults = self._faults(node)
+        self._world.run_until(lambda: faults.failed_syncs > 0, self._world.now() + patience_ns)
+        return faults.failed_syncs
 
     def fail_writes(self, node: str, *calls: int) -> None:
         """The same for write, create, rename, delete and truncate."""
@@ -215,6 +239,15 @@ class SimLevers:
             disk.flip_bit(*flipped[-1])
         return flipped
 
+    def flip_log(self, node: str, back_bytes: int) -> int:
+        disk = self._dead(node, "flip bits of").disk
+        ends = {file: _written_end(disk, file) for file in disk.files(COMMIT_LOG)}
+        if (place := sector_before_end(ends, back_bytes)) is None:
+            return -1
+        file, offset = place
+        disk.invert(file, offset, SECTOR)
+        return int(file.rpartition("/")[2]) + offset
+
     def disk_files(self, node: str) -> int:
         return len(self._server(node, "look at the disk of").disk.names)
 
@@ -222,9 +255,29 @@ class SimLevers:
         """The node's disk is empty; refused while its process runs."""
         self._dead(node, "wipe").disk.wipe()
 
+    def disk_space(self, node: str) -> tuple[int, int]:
+        disk = self._server(node, "look at the disk of").disk
+        return disk.free_bytes, disk.model.capacity_bytes
+
+    def properties(self, node: str) -> Mapping[str, str]:
+        spec = self._server(node, "look at the configuration of").spec
+        return {} if spec is None else spec.properties
+
+    def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
+        """Refused while the process runs."""
+        home = self._dead(node, "reconfigure")
+        if home.spec is not None:
+            self._world.set_spec(home, replace(home.spec, properties=dict(properties)))
+
     def copy_disk(self, source: str, target: str) -> None:
         """Durable at the target; refused while either process runs."""
         self._dead(target, "replace the disk of").disk.become(self._dead(source, "copy the disk of").disk)
+
+    def _running(self, node: str, verb: str) -> Node:
+        home = self._server(node, verb)
+        if self.state(node) == "dead":
+            raise FaultError(f"cannot {verb} {node}: it is dead")
+        return home
 
     def _dead(self, node: str, verb: str) -> Node:
         home = self._server(node, verb)
@@ -260,3 +313,9 @@ def _positive(number: int) -> int:
 
 def _written_chunks(disk: SimDisk, prefix: str) -> list[tuple[str, int, bytes]]:
     return [(file, at, data) for file in disk.files(prefix) for at, data in disk.names[file].content.extents()]
+
+
+def _written_end(disk: SimDisk, file: str) -> int:
+    """One more than the place of the last byte that is not zero."""
+    extents = [(at, data.rstrip(b"\0")) for at, data in disk.names[file].content.extents()]
+    return max((at + len(data) for at, data in extents if data), default=0)

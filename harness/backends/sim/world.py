@@ -80,8 +80,7 @@ class SimBackend:
 
     def add_node(self, spec: NodeSpec) -> None:
         node = self._add(spec.name, spec)
-        for port, bit in port_bits(spec).items():
-            self.net.port_bits[node.host, port] = bit
+        self._name_ports(node, spec)
 
     def add_client(self, name: str, role: Role) -> None:
         self._begin_life(self._add(name, None), role).take_start()
@@ -139,6 +138,11 @@ class SimBackend:
         delay_ns = self.model.start_min_ns + life.rng.randrange(self.model.start_spread_ns + 1)
         self.scheduler.at(self.scheduler.now + delay_ns, life.take_start)
 
+    def set_spec(self, node: Node, spec: NodeSpec) -> None:
+        """What the next process of a server node is started with; its ports may be others."""
+        node.spec = spec
+        self._name_ports(node, spec)
+
     def lose_power(self, node: Node) -> None:
         """The process ends without a word, the page cache is gone, the host is dark until the next ``boot``."""
         if node.life is not None:
@@ -157,6 +161,10 @@ class SimBackend:
         node = self.nodes[name] = Node(name, self.host(name), spec, disk, clock, self._tell)
         self.net.nodes[node.host] = name
         return node
+
+    def _name_ports(self, node: Node, spec: NodeSpec) -> None:
+        for port, bit in port_bits(spec).items():
+            self.net.port_bits[node.host, port] = bit
 
     def _begin_life(self, node: Node, role: Role) -> Life:
         node.lives += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -20,6 +20,10 @@ SECOND = UNITS["s"]
 CLUSTER = ("namesrv-1", "namesrv-2", "broker-a-0", "broker-a-1", "broker-b-0", "broker-b-1", "client-1", "client-2")
 
 
+def _role(node: str) -> str:
+    return "SYNC_MASTER" if node.endswith("-0") else "SLAVE"
+
+
 class World:
     """Levers over a table of states. ``broken`` maps a lever to what happens instead of the act."""
 
@@ -29,6 +33,9 @@ class World:
         self.lost: dict[str, int] = {}
         self.unwritten = 4096
         self.files: dict[str, int] = {}
+        self.settings: dict[str, dict[str, str]] = {}
+        self.free: dict[str, int] = {}
+        self.ahead_ms: dict[str, int] = {}
         self.broken: dict[str, BaseException | None] = {}
         self.steps: list[HealStep] = []
         self.calls: list[tuple[str, str]] = []
@@ -87,6 +94,31 @@ class World:
     def copy_disk(self, source: str, target: str) -> None:
         if self._works("copy_disk", f"{source} {target}"):
             self.files[target] = self.disk_files(source)
+
+    def properties(self, node: str) -> Mapping[str, str]:
+        return self.settings.setdefault(node, {"brokerId": node.rpartition("-")[2], "brokerRole": _role(node)})
+
+    def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
+        if self._works("reconfigure", node):
+            self.settings[node] = dict(properties)
+
+    def fill_disk(self, node: str, free_bytes: int) -> None:
+        if self._works("fill_disk", node):
+            self.free[node] = free_bytes
+
+    def empty_disk(self, node: str) -> None:
+        if self._works("empty_disk", node):
+            self.free.pop(node, None)
+
+    def disk_space(self, node: str) -> tuple[int, int]:
+        return self.free.get(node, 900), 1000
+
+    def step_clock(self, node: str, by_ms: int) -> None:
+        if self._works("step_clock", node):
+            self.ahead_ms[node] = self.clock_ahead(node) + by_ms
+
+    def clock_ahead(self, node: str) -> int:
+        return self.ahead_ms.get(node, 0)
 
     def cut(self, cut: Cut) -> None:
         if self._works("cut", cut.name):

@@ -57,7 +57,7 @@ def test_a_fixed_span_draws_nothing_so_that_other_draws_stay_where_they_are() ->
     ("fault", "key", "what", "hint"),
     [
         ({"do": "kil"}, "do", "unknown fault 'kil'", "did you mean 'kill'?"),
-        ({"do": "flip_bits"}, "do", "unknown fault 'flip_bits'", "built so far: kill, stop, pause"),
+        ({"do": "melt"}, "do", "unknown fault 'melt'", "built so far: kill, stop, pause"),
         ({"at": "10"}, "at", "'10' is not a duration", ""),
         ({"at": "9s..4s"}, "at", "ends before it begins", ""),
         ({"hold": "soon"}, "for", "'soon' is not a duration", ""),
@@ -100,7 +100,8 @@ def test_an_alias_may_be_told_its_nodes() -> None:
 
 def test_every_verb_says_what_it_does_and_how_it_is_proved() -> None:
     assert list(VERBS) == [
-        "kill", "stop", "pause", "restart", "cut_power", "wipe", "adopt_slave", "partition", "isolate",
+        "kill", "stop", "pause", "restart", "cut_power", "fail_sync", "flip_bits", "fill_disk", "wipe", "adopt_slave",
+        "partition", "isolate", "step_clock", "reconfigure", "promote",
     ]  # fmt: skip
     for verb in VERBS.values():
         assert all((verb.summary, verb.bites, verb.undone_by))
