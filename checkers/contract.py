@@ -34,7 +34,7 @@ import yaml
 OpOutcome = Literal["ok", "weak", "fail", "info"]
 Loss = Literal["none", "unflushed", "unreplicated", "decayed", "all"]
 Replicas = Literal["agree", "may-differ"]
-Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed"]
+Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed", "read-only"]
 
 STORED_NOT_PROMISED: Final = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
 REFUSED: Final = (
