@@ -5,7 +5,7 @@ Question: did this run keep the contract of its mode?
 Model. Every check is guarded: an exception in it is UNKNOWN with its traceback. The verdict of the run is the worst of
 the list (:func:`checkers.verdict.worst`). The order of the list is the order of the report: what may be believed first
 (``faults``), then what was lost (``accounting``), what contradicts itself (``log``), what slaves hold (``replicas``),
-who was not served (``availability``).
+who was not served (``availability``), what groups were told and given, and by whom.
 """
 
 from __future__ import annotations
@@ -17,10 +17,16 @@ from checkers.accounting import check_accounting
 from checkers.availability import check_availability
 from checkers.facts import RunFacts
 from checkers.faults_bit import check_faults
+from checkers.group_deliveries import check_deliveries
+from checkers.group_offsets import check_offsets
+from checkers.groups import groups_of
 from checkers.history import History
 from checkers.log_check import check_logs
 from checkers.replicas import check_replicas
 from checkers.routes import check_routes
+from checkers.slave_reads import check_freshness, has_slave_reads
+from checkers.slaves import check_slaves
+from checkers.suggestions import check_suggestions, has_suggestions
 from checkers.verdict import Outcome, Verdict, guarded
 
 Check = Callable[[History, RunFacts], Verdict]
@@ -32,16 +38,29 @@ CHECKS: Final[dict[str, Check]] = {
     "replicas": check_replicas,
     "availability": check_availability,
     "routes": check_routes,
+    "offsets": check_offsets,
+    "deliveries": check_deliveries,
+    "freshness": check_freshness,
+    "suggestions": check_suggestions,
+    "slaves": check_slaves,
 }
 """Every check by name, in the order of the report."""
 
-NEEDS: Final[dict[str, str]] = {"routes": "route", "replicas": "replica"}
-"""Checks that apply only where the history has operations of this kind."""
+NEEDS: Final[dict[str, Callable[[History], bool]]] = {
+    "routes": lambda history: "route" in history.ops.f.values,
+    "replicas": lambda history: "replica" in history.ops.f.values,
+    "offsets": lambda history: bool(groups_of(history)),
+    "deliveries": lambda history: bool(groups_of(history)),
+    "freshness": has_slave_reads,
+    "suggestions": has_suggestions,
+    "slaves": lambda history: "stray_send" in history.ops.f.values,
+}
+"""Checks that apply only where the history tells of such things."""
 
 
 def check_all(history: History, facts: RunFacts) -> list[Verdict]:
     """Every check of *history* under *facts*; never empty. An empty history is UNKNOWN, not checked at all."""
     if not len(history.ops):
         return [Verdict("history", Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))]
-    asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name] in history.ops.f.values]
+    asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name](history)]
     return [guarded(name, lambda check=CHECKS[name]: check(history, facts)) for name in asked]  # type: ignore[misc]

@@ -118,6 +118,26 @@ class RouteBounds:
 
 
 @dataclass(frozen=True)
+class ReadingPromise:
+    """What consumer groups may rely on, whatever the fault: one entry a mode, each part in words with its source.
+
+    ``commits_kept_after_ns``: a confirmed commit that is older than this when its broker is killed is told afterwards.
+    ``forgotten_by``: faults after which the broker may know any older offset, or none. ``skipped_after``: faults that
+    let a queue offset be used again, so that a group which is beyond it never gets what stands there.
+    ``slave_is_complete``: a slave shows everything that was acknowledged (dispatch aside), also without its master.
+    """
+
+    commits: str
+    deliveries: str
+    slave_reads: str
+    source: str
+    commits_kept_after_ns: int
+    forgotten_by: tuple[str, ...]
+    skipped_after: tuple[str, ...]
+    slave_is_complete: bool = False
+
+
+@dataclass(frozen=True)
 class Contract:
     """All promises of one mode, and the bounds that hold whatever the fault."""
 
@@ -131,6 +151,8 @@ class Contract:
     promises: Mapping[tuple[str, str], Promise]
     replication_lag_ns: int = 0
     """How long a slave may take for what its master has acknowledged, undisturbed; 0 where there are no slaves."""
+    reading: ReadingPromise | None = None
+    """What consumer groups may rely on; ``None``: nothing is said about them."""
 
     def promise(self, fault: str, flush: str) -> Promise | None:
         """The cell, or ``None`` where the contract says nothing."""
@@ -176,6 +198,20 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
         promises=promises,
         replication_lag_ns=_ns(document.get("replication_lag_s", 0)),
+        reading=_reading(document["reading"]) if "reading" in document else None,
+    )
+
+
+def _reading(part: Mapping[str, Any]) -> ReadingPromise:
+    return ReadingPromise(
+        commits=part["commits"].strip(),
+        deliveries=part["deliveries"].strip(),
+        slave_reads=part["slave_reads"].strip(),
+        source=part["source"].strip(),
+        commits_kept_after_ns=_ns(part["commits_kept_after_s"]),
+        forgotten_by=tuple(part["forgotten_by"]),
+        skipped_after=tuple(part["skipped_after"]),
+        slave_is_complete=bool(part.get("slave_is_complete", False)),
     )
 
 
