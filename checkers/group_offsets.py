@@ -1,0 +1,176 @@
+"""The check ``offsets``: is a group told how far it is, also after its broker was away?
+
+Question: a new owner of a queue asks its master for the group's committed offset. Is the answer one that the master may
+give, and if it is less than was committed, which fault explains it?
+
+Model (RocketMQ: ConsumerOffsetManager). A master keeps the last commit, in memory; the file is written every few
+seconds, without a force. A commit is *certain* if it was answered. The *floor* of a fetch is the certain commit to that
+master, answered before the fetch began, that was invoked last and that every end of the master in between must have
+left alone: an orderly stop keeps all, a kill what is older than ``commits_kept_after``, a fault in ``forgotten_by`` (or
+one of which nothing is said) nothing. What is told must be the value of a commit that does not lie entirely before the
+floor:
+
+    offset-went-back    told less than the floor, or nothing at all
+    offset-invented     told what nobody ever committed there
+    offset-undone       told a greater value that a later certain commit had replaced
+    (allowed)           told less than the last certain commit, and a fault explains it: the deliveries that follow are
+                        told as coming again for that reason
+
+Limits. What a slave tells is counted, not judged: its copy is as old as its last look at the master, and it takes
+commits of its own. 0 counts as nothing known, since a broker answers it for groups that it never heard of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns import NEVER
+from checkers.facts import FaultFact, RunFacts
+from checkers.groups import HARMLESS, Lane, broker_id, faults_of_node, lanes_of
+from checkers.history import History, seconds
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+NONE = -1
+"""No offset is known."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One answer to a question for a committed offset, and what it is measured by (rows of ``ops``, −1: none).
+
+    ``last``: the last certain commit before it; ``floor``: the last of those that had to be there still; ``fault``:
+    what lies between the two.
+    """
+
+    row: int
+    value: int
+    last: int
+    floor: int
+    fault: FaultFact | None
+
+
+def check_offsets(history: History, facts: RunFacts) -> Verdict:
+    """Judge every committed offset that a master told."""
+    lanes = lanes_of(history)
+    anomalies: list[Anomaly] = []
+    counts: Counter[str] = Counter()
+    for lane in lanes:
+        counts["commits"] += len(lane.commits)
+        counts["fetches"] += len(lane.fetches)
+        told = told_by_masters(history, facts, lane)
+        counts["told_by_slaves"] += len(lane.fetches) - len(told)
+        for one in told:
+            anomaly = _judge(history, facts, lane, one)
+            anomalies += [anomaly] if anomaly else []
+    reasons = () if counts["fetches"] else ("no committed offset was ever told",)
+    measures = {
+        **{name: counts[name] for name in ("commits", "fetches", "told_by_slaves")},
+        "went_back": sum(anomaly.allowed for anomaly in anomalies),
+        "went_back_max": max((a.details["by"] for a in anomalies if a.allowed), default=0),
+    }
+    failed = any(not anomaly.allowed for anomaly in anomalies)
+    outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict("offsets", outcome, tuple(anomalies), measures, reasons)
+
+
+def told_by_masters(history: History, facts: RunFacts, lane: Lane) -> list[Told]:
+    """Every answer of a master to a fetch of *lane*."""
+    rows = [row for row in lane.fetches.tolist() if broker_id(history.ops.node[row]) == 0]
+    return [_told(history, facts, lane, row) for row in rows]
+
+
+def _told(history: History, facts: RunFacts, lane: Lane, row: int) -> Told:
+    ops = history.ops
+    value = int(ops.offset[row]) if ops.status[row] == "OK" and ops.offset[row] > 0 else NONE
+    mine = lane.commits[ops.node.mask(ops.node[row])[lane.commits] & ops.outcome.mask("ok")[lane.commits]]
+    certain = mine[ops.complete_event[mine] < ops.invoke_event[row]]
+    last = int(certain[-1]) if len(certain) else -1
+    for commit in certain[::-1].tolist():
+        fault = _forgetting(history, facts, commit, row)
+        if fault is None:
+            return Told(row, value, last, commit, _forgetting(history, facts, last, row))
+    return Told(row, value, last, -1, _forgetting(history, facts, last, row) if last >= 0 else None)
+
+
+def _forgetting(history: History, facts: RunFacts, commit: int, fetch: int) -> FaultFact | None:
+    """The fault between the two after which the master need not know the commit any more; ``None``: it must."""
+    ops = history.ops
+    contract = facts.contract()
+    reading = contract.reading if contract else None
+    kept_after_ns = (reading.commits_kept_after_ns if reading else 2**62) + facts.slack_ns()
+    for fault in faults_of_node(facts, ops.node[fetch]):
+        if fault.kind in HARMLESS or fault.kind == "stop":
+            continue
+        is_between = fault.begin_ns <= ops.complete_ns[fetch] and fault.heal_ns >= ops.complete_ns[commit]
+        is_ended = fault.kind in ("kill", "restart")
+        if is_ended and fault.begin_ns - int(ops.complete_ns[commit]) > kept_after_ns:
+            continue
+        if is_between or (not is_ended and fault.begin_ns <= ops.complete_ns[fetch]):
+            return fault
+    return None
+
+
+def _judge(history: History, facts: RunFacts, lane: Lane, told: Told) -> Anomaly | None:
+    ops = history.ops
+    floor = int(ops.offset[told.floor]) if told.floor >= 0 else NONE
+    if floor > 0 and told.value < floor and not _may_be(history, lane, told):
+        return _anomaly(history, facts, lane, told, "offset-went-back", told.floor)
+    if told.value > 0 and not _was_committed(history, lane, told):
+        return _anomaly(history, facts, lane, told, "offset-invented", told.last)
+    if told.value > 0 and told.floor >= 0 and not _may_be(history, lane, told):
+        return _anomaly(history, facts, lane, told, "offset-undone", told.floor)
+    if told.last >= 0 and told.value < int(ops.offset[told.last]) and told.fault is not None:
+        return _anomaly(history, facts, lane, told, "offset-went-back", told.last, allowed=True)
+    return None
+
+
+def _may_be(history: History, lane: Lane, told: Told) -> bool:
+    """Whether a commit of that value does not lie entirely before the floor, nor after the fetch."""
+    ops = history.ops
+    mine = lane.commits[ops.node.mask(ops.node[told.row])[lane.commits]]
+    same = mine[ops.offset[mine] == max(told.value, 0)]
+    ret = np.where(ops.outcome.mask("ok")[same], ops.complete_event[same], NEVER)
+    its = (ret >= ops.invoke_event[told.floor]) & (ops.invoke_event[same] < ops.complete_event[told.row])
+    return bool((its & ~ops.outcome.mask("fail")[same]).any())
+
+
+def _was_committed(history: History, lane: Lane, told: Told) -> bool:
+    ops = history.ops
+    before = ops.invoke_event[lane.commits] < ops.complete_event[told.row]
+    return bool((before & (ops.offset[lane.commits] == told.value)).any())
+
+
+_WORDS = {
+    "offset-went-back": "went back",
+    "offset-invented": "was told an offset that nobody had committed",
+    "offset-undone": "was told an offset that a later commit had replaced",
+}
+
+
+def _anomaly(
+    history: History, facts: RunFacts, lane: Lane, told: Told, kind: str, against: int, *, allowed: bool = False
+) -> Anomaly:
+    ops = history.ops
+    fetch = int(ops.op[told.row])
+    commit = int(ops.op[against]) if against >= 0 else -1
+    committed = int(ops.offset[against]) if against >= 0 else NONE
+    value = f"@{told.value}" if told.value > 0 else "nothing"
+    fault = told.fault or facts.nearest_fault(int(ops.complete_ns[told.row]))
+    because = f" {fault.words()} explains it." if allowed and fault else f" Nearest: {fault.words()}." if fault else ""
+    proof = f"{history.op_text(commit)}; {history.op_text(fetch)}" if commit >= 0 else history.op_text(fetch)
+    sentence = (
+        f"Group {lane.group} {_WORDS[kind]} in {history.queues.name(lane.queue)}: {ops.node[told.row]} told {value} at "
+        f"{seconds(int(ops.complete_ns[told.row]))}"
+        f"{f', @{committed} had been committed' if commit >= 0 else ''}.{because} Proof: {proof}."
+    )
+    details = {
+        "group": lane.group,
+        "queue": lane.queue,
+        "told": told.value,
+        "committed": committed,
+        "by": max(committed - max(told.value, 0), 0),
+    }
+    return Anomaly(kind, sentence, tuple(op for op in (commit, fetch) if op >= 0), details, allowed)
