@@ -33,6 +33,7 @@ import numpy as np
 
 from checkers.columns import Bools, Ints
 from checkers.facts import MASTER_ID, FaultFact, RunFacts
+from checkers.groups import of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
 from checkers.replication import replicated_until
@@ -132,7 +133,8 @@ def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: I
     last_seen = history.ops.invoke_event[ledger.row[lost]].copy()
     if not cuts or not ledger.seen[lost].any():
         return _first_after(cuts, last_seen)
-    on_master = history.ops.f.mask("pull", "drain")[history.ops.rows(history.reads.op)]
+    of_master = history.ops.f.mask("pull", "drain") & ~of_slaves(history)
+    on_master = of_master[history.ops.rows(history.reads.op)]
     rows = np.flatnonzero(np.isin(history.reads.message, lost) & on_master)
     place = np.searchsorted(lost, history.reads.message[rows])
     np.maximum.at(last_seen, place, history.ops.invoke_event[history.ops.rows(history.reads.op[rows])])

@@ -6,8 +6,9 @@ there delivered to it? What came twice, and for which reason?
 Model. The drain says what is there, the group's pulls what it was given (:mod:`checkers.deliveries` counts). Then
 
     undelivered         there, acknowledged, below the offset at which the group stands in the end, never delivered
-    skipped             the same, but the group was beyond that offset before the message was stored, after a fault that
-                        lets offsets be used again (``skipped_after``): allowed
+    skipped             the same, but after a fault that lets offsets be used again (``skipped_after``) the group was
+                        beyond that offset before the message was stored, or got something else there from a slave
+                        that had kept what its master lost: allowed
     inversion, repeat   within one ownership of the queue an offset came at or below one that had come before, although
                         no answer had sent the group back
 
@@ -31,7 +32,7 @@ from checkers.columns import Ints
 from checkers.deliveries import Deliveries, delivery_counts, delivery_order
 from checkers.facts import FaultFact, RunFacts, broker_name
 from checkers.group_offsets import told_by_masters
-from checkers.groups import Lane, broker_id, delivering, lanes_of
+from checkers.groups import Lane, broker_id, delivering, lanes_of, of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import OK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -180,9 +181,12 @@ def _reusing(facts: RunFacts, broker: str) -> FaultFact | None:
 
 
 def _was_beyond(history: History, ledger: Ledger, given: _Given, message: int) -> bool:
-    """Whether an answer had sent the group beyond the message's offset before its send had ended."""
+    """Whether an answer had sent the group beyond the message's offset before its send had ended, or a slave, which
+    need not be equal any more, gave it something else at that offset."""
     ops = history.ops
     row = int(ledger.row[message])
+    if (of_slaves(history)[given.row] & (given.offset == ops.offset[row])).any():
+        return True
     before = given.lane.pulls[ops.complete_event[given.lane.pulls] < ops.complete_event[row]]
     return bool((ops.next_offset[before] > ops.offset[row]).any())
 
@@ -202,7 +206,8 @@ def _missing(
     beyond = [int(op) for op in ops.op[given.row[given.offset > offset]][:1].tolist()]
     nearest = facts.nearest_fault(int(ops.complete_ns[row]))
     why = (
-        f"it was beyond @{offset} before that was stored there, after {cause.words()}"
+        f"it was beyond @{offset} before that was stored there, or a slave gave it something else there, after "
+        f"{cause.words()}"
         if cause
         else f"although it went on beyond it{f'. Nearest: {nearest.words()}' if nearest else ''}"
     )
@@ -292,6 +297,5 @@ def _stored_twice(history: History, ledger: Ledger, deliveries: Deliveries, caus
 
 
 def _from_slaves(history: History, given: list[_Given]) -> int:
-    nodes = [node for node in history.ops.node.values if broker_id(node) > 0]
-    mask = history.ops.node.mask(*nodes)
+    mask = of_slaves(history)
     return int(sum(mask[its.row].sum() for its in given))
