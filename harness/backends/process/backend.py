@@ -37,6 +37,7 @@ from faults.mechanisms.command import call
 from harness.backends.backend import NodeSpec, Target
 from harness.backends.process.capabilities import Isolation, scan
 from harness.backends.process.disks import Disks, FolderDisks, ImageDisks
+from harness.backends.process.forces import Forces
 from harness.backends.process.levers import ProcessLevers
 from harness.backends.process.network import LoopbackNetwork, NamespaceNetwork, Network
 from harness.backends.process.node import Node
@@ -74,7 +75,8 @@ class ProcessBackend:
         self._alive: dict[str, Callable[[], bool]] = {}
         self._turning = TurningLoop(self._read_all_notes)
         self._loop = self._turning.loop
-        self.levers = ProcessLevers(self._network, self._disks, self._nodes, self._alive, self._start)
+        self._forces = Forces(self._tag, self._scratch)
+        self.levers = ProcessLevers(self._network, self._disks, self._nodes, self._alive, self._start, self._forces)
         self._is_closed = False
         atexit.register(self.close)
 
@@ -115,12 +117,19 @@ class ProcessBackend:
 
     def _check_room_for(self, spec: NodeSpec) -> None:
         """Apache's servers listen on all addresses: on one network only one of each kind has room."""
+        if self.isolation != "loopback":
+            return
         alike = [node.name for node in self._nodes.values() if node.spec.kind == spec.kind]
-        if alike and self.isolation == "loopback" and getattr(self._target, "listens_everywhere", False):
+        greedy = next((name for name in (spec.name, *alike) if self._listens_everywhere(name)), None)
+        if alike and greedy is not None:
             raise BackendUnavailable(
-                f"{self._target.name} listens on all addresses, so {spec.name} finds no room beside {alike[0]}",
+                f"{self._target.at(greedy).name} listens on all addresses, so {spec.name} finds no room beside "
+                f"{alike[0]}",
                 hint=f"nodes with a network of their own: {scan().namespaces or 'isolation by namespaces'}",
             )
+
+    def _listens_everywhere(self, node: str) -> bool:
+        return getattr(self._target.at(node), "listens_everywhere", False)
 
     def _start(self, node: Node) -> None:
         """Runs in the lever's thread."""
@@ -252,6 +261,7 @@ class ProcessBackend:
         for node in self._nodes.values():
             node.is_ending = True
         self._turning.close()
+        self._forces.mend_all()
         try:
             self._owed.settle_all()
         finally:
