@@ -15,13 +15,17 @@ from typing import Final
 
 from checkers.accounting import check_accounting
 from checkers.availability import check_availability
+from checkers.effects import check_effects
 from checkers.facts import RunFacts
 from checkers.faults_bit import check_faults
 from checkers.group_deliveries import check_deliveries
 from checkers.group_offsets import check_offsets
 from checkers.groups import groups_of
+from checkers.following import check_following
 from checkers.history import History
 from checkers.log_check import check_logs
+from checkers.masters import check_masters
+from checkers.promised import check_promised
 from checkers.replicas import check_replicas
 from checkers.routes import check_routes
 from checkers.slave_reads import check_freshness, has_slave_reads
@@ -38,6 +42,10 @@ CHECKS: Final[dict[str, Check]] = {
     "replicas": check_replicas,
     "availability": check_availability,
     "routes": check_routes,
+    "masters": check_masters,
+    "following": check_following,
+    "effects": check_effects,
+    "promised": check_promised,
     "offsets": check_offsets,
     "deliveries": check_deliveries,
     "freshness": check_freshness,
@@ -47,6 +55,9 @@ CHECKS: Final[dict[str, Check]] = {
 """Every check by name, in the order of the report."""
 
 NEEDS: Final[dict[str, Callable[[History], bool]]] = {
+    "masters": lambda history: "master" in history.ops.f.values,
+    "following": lambda history: "end" in history.ops.f.values,
+    "effects": lambda history: "act" in history.ops.f.values,
     "routes": lambda history: "route" in history.ops.f.values,
     "replicas": lambda history: "replica" in history.ops.f.values,
     "offsets": lambda history: bool(groups_of(history)),
@@ -63,4 +74,5 @@ def check_all(history: History, facts: RunFacts) -> list[Verdict]:
     if not len(history.ops):
         return [Verdict("history", Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))]
     asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name](history)]
+    asked = [name for name in asked if name != "promised" or facts.expect.get("sends")]
     return [guarded(name, lambda check=CHECKS[name]: check(history, facts)) for name in asked]  # type: ignore[misc]

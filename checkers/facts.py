@@ -59,7 +59,9 @@ class FaultFact:
 
     def hits(self, broker: str) -> bool:
         """Whether the master of *broker* is hit: ended, paused or lost, or cut off from clients. Its slaves do not
-        count: nobody writes to them."""
+        count, since nobody writes to them, unless one is promoted."""
+        if self.kind == "promote":
+            return any(broker_name(node) == broker for node in self.left)
         if not self.right:
             return f"{broker}-{MASTER_ID}" in self.left
         if self.ports not in ("any", "broker"):

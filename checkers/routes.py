@@ -30,7 +30,7 @@ from checkers.facts import FaultFact, RunFacts, broker_name
 from checkers.history import History, seconds
 from checkers.verdict import Anomaly, Outcome, Verdict
 
-ENDED = ("kill", "stop", "restart")
+ENDED = ("kill", "stop", "restart", "reconfigure")
 """Its connections are closed: the NameServer knows at once. A machine that lost its power closes nothing."""
 
 SILENT = ("pause", "cut_power", "partition", "isolate")
