@@ -91,7 +91,7 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
     return [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
 
 
-TAKES_DATA = ("cut_power", "wipe", "adopt_slave", "flip_bits")
+TAKES_DATA = ("cut_power", "wipe", "adopt_slave", "flip_bits", "promote")
 """Faults after which a node may have less than it had."""
 
 
@@ -105,8 +105,12 @@ def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str
     anomalies: list[Anomaly] = []
     cuts = power_cuts(facts, broker)
     cut_of = _ending_cut(history, ledger, cuts, lost)
-    if (cut_of == len(cuts)).any():
-        anomalies.append(_without_cut(history, facts, ledger, broker, lost[cut_of == len(cuts)]))
+    unexplained = lost[cut_of == len(cuts)]
+    of_second = of_second_master(history, facts, ledger, broker, unexplained)
+    if of_second.any():
+        anomalies.append(_second_master(history, facts, ledger, broker, unexplained[of_second]))
+    if not of_second.all():
+        anomalies.append(_without_cut(history, facts, ledger, broker, unexplained[~of_second]))
     everyone = _stored_by(history, ledger, broker)
     epoch = _epoch(history, ledger, cuts, everyone)
     for number, fault in enumerate(cuts):
@@ -143,6 +147,31 @@ def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: I
 
 def _first_after(cuts: list[FaultFact], event: Ints) -> Ints:
     return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), event, side="left")
+
+
+def of_second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
+    """Which of *messages* the old master took after it had come back beside a promoted slave, before one of the two was
+    given up. A send to the promoted one says so (``detail`` by)."""
+    rows = ledger.row[messages]
+    found = np.zeros(len(messages), dtype=np.bool_)
+    by_old = np.array([not history.ops.detail[row].startswith('{"by"') for row in rows.tolist()], dtype=np.bool_)
+    for fault in facts.faults:
+        if fault.kind == "promote" and fault.hits(broker) and fault.effective == 1:
+            starts = [ns for ns in facts.starts.get(f"{broker}-0", ()) if fault.begin_ns < ns < fault.heal_ns]
+            since_ns = min(starts, default=fault.heal_ns)
+            completed = history.ops.complete_ns[rows]
+            found |= by_old & (since_ns < completed) & (history.ops.invoke_ns[rows] < fault.heal_ns)
+    return found
+
+
+def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
+    fault = next(fault for fault in facts.faults if fault.kind == "promote" and fault.hits(broker))
+    sentence = (
+        f"{_many(lost)} of {broker} lost with the data of the old master: it had come back while {fault.words()} was in "
+        f"force, so two masters of one name took messages, and it was the one that was given up at "
+        f"{seconds(fault.heal_ns)}. Nothing in this mode keeps two masters apart: the operator must."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, fault, allowed=True)
 
 
 def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
