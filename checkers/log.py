@@ -89,7 +89,7 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     content = content_of(log, gaps=gaps, retries=retries)
     if content.violations:
         return LogResult(content.violations, (), content)
-    _bound(log, content, fresh)
+    bound(log, content, fresh)
     unknown, hall = ((), None) if gaps else fill_holes(log, content)
     if hall is not None:
         return LogResult((hall,), unknown, content)
@@ -100,7 +100,7 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     return LogResult(tuple(violations), unknown, content)
 
 
-def _bound(log: LogInput, content: Content, fresh: bool) -> None:
+def bound(log: LogInput, content: Content, fresh: bool) -> None:
     """Enter the claims of reads, empty polls and queries into ``content.lo`` and ``content.hi``."""
     polls, slots, hi = log.polls, content.slots, content.hi
     np.minimum.at(hi, slots.of(polls.queue, polls.tops()), polls.ret)

@@ -20,32 +20,24 @@ from checkers.columns import NEVER, Ints
 from checkers.explain import log_sentence, near
 from checkers.facts import FaultFact, RunFacts
 from checkers.history import History, seconds
-from checkers.log import LogResult, check_log
-from checkers.log_content import Content
-from checkers.log_history import (
-    BEFORE_ALL,
-    EarlyReads,
-    Rows,
-    early_reads,
-    inherit,
-    input_of,
-    rows_of,
-    with_early_reads,
-)
+from checkers.log import check_log
+from checkers.log_content import EMPTY, Content
+from checkers.log_history import BEFORE_ALL, Rows, inherit, input_of, rows_of
 from checkers.log_input import ACKED, Claims, LogInput, LogViolation
+from checkers.log_plan import TOO_MANY_CHOICES, plan_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
-STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power", "wipe", "adopt_slave")
+STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power", "wipe", "adopt_slave", "flip_bits")
+
+ONE_OF_SEVERAL = "That is so in one explanation of the power cuts; there may be others."
 
 
 def check_logs(history: History, facts: RunFacts) -> Verdict:
     """Judge all queues of *history*."""
     rows = rows_of(history, facts)
-    judged = _judge_epochs(history, facts, rows, None)
-    if judged.anomalies and rows.epochs > 2:
-        # An unknown send that was read epochs later: it may have stood there from its own epoch on. Either will do.
-        early = _judge_epochs(history, facts, rows, early_reads(history, rows))
-        judged = judged if early.anomalies else early
+    judged = _judge_epochs(history, facts, rows)
+    if rows.epochs > 1 and (judged.anomalies or judged.has_holes):
+        judged = _judge_together(history, facts, rows, judged)
     return _verdict(history, facts, rows, judged)
 
 
@@ -56,23 +48,43 @@ class _Judged:
     anomalies: list[Anomaly]
     reasons: list[str]
     stale: Staleness
+    has_holes: bool = False
+    """Somewhere an unknown send had to be where nobody saw one."""
 
 
-def _judge_epochs(history: History, facts: RunFacts, rows: Rows, early: EarlyReads | None) -> _Judged:
+def _judge_epochs(
+    history: History, facts: RunFacts, rows: Rows, planned: tuple[LogInput, ...] | None = None
+) -> _Judged:
+    """Epoch by epoch: as *planned*, or each with what the one before left."""
     judged = _Judged([], [], Staleness())
     content: Content | None = None
     for epoch in range(rows.epochs):
-        log = input_of(history, rows, epoch)
-        log = log if early is None else with_early_reads(log, epoch, early)
-        log = log if content is None else inherit(log, rows, epoch, content)
+        log = input_of(history, rows, epoch) if planned is None else planned[epoch]
+        log = log if content is None or planned is not None else inherit(log, rows, epoch, content)
         result = check_log(log, fresh=False)
-        judged.anomalies += [_anomaly(history, facts, content, result, violation) for violation in result.violations]
+        judged.anomalies += [_anomaly(history, facts, content, violation) for violation in result.violations]
         judged.reasons += result.unknown
         content = result.content
+        judged.has_holes = judged.has_holes or bool((content.value == EMPTY).any())
         if result.violations:
             break
         judged.stale = judged.stale.worse(_staleness(history, facts, rows, log, content))
     return judged
+
+
+def _judge_together(history: History, facts: RunFacts, rows: Rows, apart: _Judged) -> _Judged:
+    """All epochs at once decide; what they came to *apart* explains, if it was a failure."""
+    plan = plan_of(history, rows)
+    if plan.violation is not None:
+        if not apart.anomalies:
+            apart.anomalies.append(_anomaly(history, facts, None, plan.violation))
+        return apart
+    if not plan.logs:
+        return _Judged([], [TOO_MANY_CHOICES], apart.stale)
+    together = _judge_epochs(history, facts, rows, plan.logs)
+    if together.anomalies and not apart.anomalies:
+        return _Judged([], [f"{together.anomalies[0].sentence} {ONE_OF_SEVERAL}"], apart.stale)
+    return together
 
 
 def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> Verdict:
@@ -98,9 +110,7 @@ def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> 
     return Verdict("log", outcome, tuple(anomalies), measures, tuple(reasons))
 
 
-def _anomaly(
-    history: History, facts: RunFacts, before: Content | None, result: LogResult, violation: LogViolation
-) -> Anomaly:
+def _anomaly(history: History, facts: RunFacts, before: Content | None, violation: LogViolation) -> Anomaly:
     if violation.kind == "failed-append-visible" and before is not None:
         violation = _resurrected(before, violation)
     return Anomaly(
@@ -175,7 +185,8 @@ def _latest_birth(log: LogInput, content: Content) -> Ints:
     latest = content.hi_shared().copy()
     base = content.slots.base
     shown = base[:-1].copy()
-    own = np.flatnonzero((log.appends.outcome == ACKED) & (log.appends.invoke > BEFORE_ALL))
+    answered = (log.appends.outcome == ACKED) & (log.appends.ret < NEVER)
+    own = np.flatnonzero(answered & (log.appends.invoke > BEFORE_ALL))
     np.maximum.at(shown, log.appends.queue[own], content.slots.of(log.appends.queue[own], log.appends.offset[own]) + 1)
     np.maximum.at(shown, log.polls.queue, content.slots.of(log.polls.queue, log.polls.tops()) + 1)
     for queue in range(len(base) - 1):

@@ -119,7 +119,22 @@ def _shared(best: np.ufunc, bound: Ints, group: Ints) -> Ints:
 def content_of(log: LogInput, *, gaps: bool, retries: bool) -> Content:
     """Enter all acknowledgements and reads; conditions that fail are in ``violations``, the rest is still filled."""
     appends = _with_seen_batches(log.appends, log.polls)
-    slots, absurd = _slots(log, appends, gaps)
+    content, found = _told(log, appends, len(appends), gaps)
+    found += _learn(log, content, retries)
+    content.violations = tuple(_first_of_each_kind(found))
+    return content
+
+
+def told_by(log: LogInput, sends: int) -> Content:
+    """What *log* itself says, without asking who sent what it read: that may be told elsewhere, in one of *sends* sends
+    of a longer history that *log* is a part of."""
+    content, found = _told(log, log.appends, sends, False)
+    content.violations = tuple(_first_of_each_kind(found))
+    return content
+
+
+def _told(log: LogInput, appends: Appends, sends: int, gaps: bool) -> tuple[Content, list[LogViolation]]:
+    slots, absurd = _slots(log, appends, sends, gaps)
     size = len(slots)
     content = Content(
         appends,
@@ -130,9 +145,7 @@ def content_of(log: LogInput, *, gaps: bool, retries: bool) -> Content:
         hi=np.full(size, NEVER, dtype=np.int64),
         spare=np.zeros(0, dtype=np.int64),
     )
-    found = [*absurd, *_enter_acks(content), *_enter_reads(log.polls, content, gaps), *_learn(log, content, retries)]
-    content.violations = tuple(_first_of_each_kind(found))
-    return content
+    return content, [*absurd, *_enter_acks(content), *_enter_reads(log.polls, content, gaps)]
 
 
 def _with_seen_batches(appends: Appends, polls: Polls) -> Appends:
@@ -157,7 +170,7 @@ def _with_seen_batches(appends: Appends, polls: Polls) -> Appends:
     return replace(appends, queue=queue, offset=offset, outcome=outcome)
 
 
-def _slots(log: LogInput, appends: Appends, gaps: bool) -> tuple[Slots, list[LogViolation]]:
+def _slots(log: LogInput, appends: Appends, sends: int, gaps: bool) -> tuple[Slots, list[LogViolation]]:
     acked = np.flatnonzero(appends.outcome == ACKED)
     if gaps:
         return _sparse(log, appends, acked), []
@@ -166,7 +179,7 @@ def _slots(log: LogInput, appends: Appends, gaps: bool) -> tuple[Slots, list[Log
     np.maximum.at(size, log.polls.queue, log.polls.tops() + 1)
     for claims, more in ((log.ends, 0), (log.starts, 0), (log.refused, 1)):
         np.maximum.at(size, claims.queue, claims.at + more)
-    if int(size.sum()) > 4 * len(appends) + _SPARE_SLOTS:
+    if int(size.sum()) > 4 * sends + _SPARE_SLOTS:
         return _sparse(log, appends, acked), [_absurd(log, appends, size)]
     return Slots(np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(size)))), []
 

@@ -14,9 +14,10 @@ A broker dispatches its log to its queues asynchronously, so an acknowledged mes
 claims "the end is at most …" of empty polls and end queries are therefore judged apart: everything else must hold
 exactly, and their staleness must stay below the contract's bound.
 
-Limits. Which unknown send had to fill a hole before a power cut is not remembered after it, so that a history in which
-the same send turns up elsewhere later may pass. Reads of slaves are not judged here. An operation that was invoked
-before the cut counts to the old epoch.
+That decides whenever every offset shows its message. Where some do not, or where it finds a contradiction, all epochs
+are judged together (:mod:`checkers.log_plan`).
+
+Limits. Reads of slaves are not judged here. An operation that was invoked before the cut counts to the old epoch.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def input_of(history: History, rows: Rows, epoch: int) -> LogInput:
 
     return LogInput(
         queue_count=count,
-        appends=_appends(history, rows, here(rows.sends)),
+        appends=appends_of(history, rows, here(rows.sends)),
         polls=_polls(history, rows, here(rows.polls)),
         empties=claims(rows.empties),
         ends=claims(rows.ends),
@@ -139,7 +140,8 @@ def input_of(history: History, rows: Rows, epoch: int) -> LogInput:
     )
 
 
-def _appends(history: History, rows: Rows, sends: Ints) -> Appends:
+def appends_of(history: History, rows: Rows, sends: Ints) -> Appends:
+    """The appends that the rows *sends* of ``ops`` tried."""
     ops = history.ops
     outcome = ops.outcome.take(sends)
     stored = outcome.mask("ok", "weak") & (ops.offset[sends] >= 0)
@@ -180,50 +182,6 @@ def _polls(history: History, rows: Rows, polls: Ints) -> Polls:
         offset=offset,
         value=value,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyReads:
-    """Reads of later epochs that tell of earlier ones: an unknown send that was read after a power cut had, if it
-    took effect in its own epoch, stood there ever since. One entry a read and epoch."""
-
-    epoch: Ints
-    queue: Ints
-    offset: Ints
-    value: Ints
-    op: Ints
-    ret: Ints
-
-
-def early_reads(history: History, rows: Rows) -> EarlyReads:
-    """For each read of a message whose send got no answer in an earlier epoch, that epoch and all between."""
-    ops, reads = history.ops, history.reads
-    unknown = rows.sends[ops.outcome.take(rows.sends).mask("info")]
-    sent_in = dict(zip(ops.message[unknown].tolist()[::-1], rows.epoch[unknown].tolist()[::-1], strict=True))
-    found: list[tuple[int, ...]] = []
-    polls = np.zeros(len(ops), dtype=np.bool_)
-    polls[rows.polls] = True
-    of_read = ops.rows(reads.op)
-    for index in np.flatnonzero(polls[of_read] & np.isin(reads.message, ops.message[unknown])).tolist():
-        row = int(of_read[index])
-        queue, message = int(ops.queue[row]), int(reads.message[index])
-        for epoch in range(sent_in[message], int(rows.epoch[row])):
-            ret = rows.cut_event[queue, epoch + 1]
-            found.append((epoch, queue, int(reads.offset[index]), message, int(reads.op[index]), ret))
-    columns = [np.array([entry[place] for entry in found], dtype=np.int64) for place in range(6)]
-    return EarlyReads(*columns)
-
-
-def with_early_reads(log: LogInput, epoch: int, early: EarlyReads) -> LogInput:
-    """*log* of one epoch with what later epochs tell of it, each as a poll of one message."""
-    its = np.flatnonzero(early.epoch == epoch)
-    if not len(its):
-        return log
-    ret, one, none = early.ret[its], np.ones(len(its), dtype=np.int64), np.full(len(its), -1, dtype=np.int64)
-    more = (early.queue[its], one, ret, ret, early.op[its], none, early.offset[its], early.value[its])
-    names = ("queue", "count", "invoke", "ret", "op", "asked", "offset", "value")
-    columns = [np.concatenate((getattr(log.polls, name), new)) for name, new in zip(names, more, strict=True)]
-    return replace(log, polls=Polls(*columns))
 
 
 def _joined(first: Appends, second: Appends) -> Appends:

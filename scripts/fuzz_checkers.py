@@ -1,6 +1,6 @@
 """Checkers against brute force, a million random small histories an object: ``make fuzz``.
 
-    python scripts/fuzz_checkers.py [--histories 1000000] [--only TEXT] [--jobs N] [--first SEED]
+    python scripts/fuzz_checkers.py [--histories 1000000] [--only TEXT] [--object NAME …] [--jobs N] [--first SEED]
 
 Seeds count from --first; a disagreement prints the object, the seed and the history, and ends with exit code 1.
 """
@@ -26,12 +26,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--histories", type=int, default=1_000_000, help="histories an object")
     parser.add_argument("--only", default="", help="objects whose name contains this")
+    parser.add_argument("--object", action="append", choices=OBJECTS, help="this very object; may be repeated")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     arguments = parser.parse_args()
     wrong_total = total = 0
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for name in OBJECTS:
+        for name in arguments.object or OBJECTS:
             if arguments.only in name:
                 seeds = list(_chunks(arguments.first, arguments.histories))
                 total += arguments.histories

@@ -41,28 +41,37 @@ def log(shape: Shape, gaps: bool = False) -> Draw:
     return case
 
 
-def epochs(rng: Random) -> Case:
-    """One queue and one or two power cuts that truncate it anywhere; nothing but unknown sends spans a cut."""
-    held: list[int] = []
-    parts: list[list[draw_log.Drawn]] = []
-    cuts: list[int] = []
-    for number in range(rng.choice((2, 2, 3))):
-        begin = cuts[-1] + 2 if cuts else 0
-        parts.append(draw_log.run_log(rng, held, begin, first_value=100 * number))
-        cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
-        del held[rng.randint(0, len(held)) :]
-    cuts.pop()
-    if rng.random() < 0.5:
-        draw_log.spoil(rng, rng.choice(parts))
-    parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
-    ops = [op for part in parts for op in draw_log.oracle_ops(part)]
-    ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
-    wanted = linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
-    verdict = check_logs(*draw_log.run_of(parts, cuts))
-    failed = any(not anomaly.allowed for anomaly in verdict.anomalies)
-    if not failed and not wanted and any(op.outcome == "info" for part in parts[:-1] for op in part):
-        return None, wanted, (parts, cuts)  # the documented limit: who filled a hole before a cut is not remembered
-    return not failed, wanted, (parts, cuts)
+def epochs(half_blind: bool) -> Draw:
+    """One queue and one to three power cuts that truncate it anywhere; nothing but unknown sends spans a cut."""
+
+    def case(rng: Random) -> Case:
+        held: list[int] = []
+        sent: list[int] = []
+        parts: list[list[draw_log.Drawn]] = []
+        cuts: list[int] = []
+        for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
+            begin = cuts[-1] + 2 if cuts else 0
+            if half_blind:
+                parts.append(draw_log.run_half_blind(rng, held, begin, sent))
+            else:
+                parts.append(draw_log.run_log(rng, held, begin, first_value=100 * number))
+            cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
+            del held[rng.randint(0, len(held)) :]
+        cuts.pop()
+        for _ in range(rng.choice((0, 1, 2)) if half_blind and sent else 0):
+            draw_log.mislay(rng, rng.choice(parts), sent)
+        if rng.random() < 0.5:
+            draw_log.spoil(rng, rng.choice(parts))
+        parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
+        ops = [op for part in parts for op in draw_log.oracle_ops(part)]
+        ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
+        wanted = linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
+        verdict = check_logs(*draw_log.run_of(parts, cuts))
+        if any(not reason.startswith("no message was read") for reason in verdict.reasons):
+            return None, wanted, (parts, cuts)
+        return not any(not anomaly.allowed for anomaly in verdict.anomalies), wanted, (parts, cuts)
+
+    return case
 
 
 def _between(part: list[draw_log.Drawn], cuts: list[int], number: int) -> list[draw_log.Drawn]:
@@ -221,7 +230,8 @@ OBJECTS: dict[str, Draw] = {
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
-    "log, power cuts": epochs,
+    "log, power cuts": epochs(half_blind=False),
+    "log, power cuts, half blind": epochs(half_blind=True),
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "fifo": queue(ordered=True),

@@ -102,10 +102,47 @@ def run_log(rng: Random, log: list[int], begin: int, first_value: int) -> list[D
     return drawn
 
 
+def run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int]) -> list[Drawn]:
+    """As :func:`run_log`, but half of the sends get no answer, some messages are sent again, and the end is asked for
+    more often than what stands before it: who stood where is left open as often as can be. *sent* grows."""
+    count, width = rng.randint(1, 4), rng.choice((1, 2, 4))
+    drawn: list[Drawn] = []
+    for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
+        at = begin + instant
+        op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
+        kind = rng.random()
+        if kind < 0.6:
+            again = bool(sent) and rng.random() < 0.15
+            op.kind, op.values, op.offset = "append", [rng.choice(sent) if again else len(set(sent))], len(log)
+            sent += op.values
+            if rng.random() < 0.55:
+                op.outcome, op.offset, op.ret = "info", -1, INFINITE
+            if op.outcome == "ok" or rng.random() < 0.6:
+                log += op.values
+        elif kind < 0.8:
+            op.kind, op.offset = "end", len(log)
+        else:
+            _poll(rng, op, log, 0)
+        drawn.append(op)
+    return drawn
+
+
 def spoil(rng: Random, drawn: list[Drawn]) -> None:
     """One change somewhere."""
     if drawn:
         _damage(rng, drawn, Shape())
+
+
+def mislay(rng: Random, drawn: list[Drawn], sent: list[int]) -> None:
+    """One message where another was, or an end that is a little too far: no stamp changes."""
+    answers = [op for op in drawn if op.kind in ("poll", "end") or op.outcome == "ok"]
+    if not answers:
+        return
+    op = rng.choice(answers)
+    if op.kind == "poll":
+        op.values[rng.randrange(len(op.values))] = rng.choice(sent)
+    elif op.kind in ("append", "end"):
+        op.offset = max(0, op.offset + rng.choice((-1, 1, 1, 2)))
 
 
 def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts]:
@@ -116,6 +153,8 @@ def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts
         if op.kind == "append":
             status = {"ok": "SEND_OK", "info": "TIMEOUT", "fail": "SERVICE_NOT_AVAILABLE"}[op.outcome]
             build.send(op.inv, ret, op.values[0], op.offset, status=status)
+        elif op.kind == "end":
+            build.query_max(op.inv, op.ret, op.offset)
         else:
             build.pull(op.inv, op.ret, op.offset, op.values)
     for number, cut in enumerate(cuts):

@@ -11,7 +11,6 @@ UNKNOWN_MAX = {
     "log, batches": 0.1,
     "logs, trimmed, batches": 0.1,
     "logs, sequential": 0.05,
-    "log, power cuts": 0.002,
     "register, refused swaps": 0.05,
     "mutex": 0.1,
 }

@@ -1,0 +1,132 @@
+"""All epochs of a run's logs together: the explanation of every answer, or the proof that there is none.
+
+Question: the epochs one by one left open which send filled an offset that nobody saw, or found a contradiction. Is
+there a choice of truncations and sends that all epochs agree with?
+
+Model. What each epoch's own answers say of each queue goes to :mod:`checkers.log_epochs`. Its lives come back as one
+input an epoch in which every append has its offset: what was inherited, as appends before everything else; what began
+there, acknowledged or not. The theorem of :mod:`checkers.log` must accept each of them, which is a proof by itself.
+
+Limits. Those of :mod:`checkers.log_epochs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.columns import NEVER, Ints
+from checkers.history import History
+from checkers.log import bound
+from checkers.log_content import Content, told_by
+from checkers.log_epochs import Lives, Shortage, Told, Tries, explain
+from checkers.log_history import BEFORE_ALL, Rows, appends_of, input_of
+from checkers.log_input import ACKED, UNKNOWN, Appends, LogInput, LogViolation
+
+TOO_MANY_CHOICES = (
+    "which of the unanswered sends stood where before which power cut has too many possibilities to try them all"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``logs``: one input an epoch, complete; or a ``violation``; or neither, if the budget was spent."""
+
+    logs: tuple[LogInput, ...] = ()
+    violation: LogViolation | None = None
+
+
+def plan_of(history: History, rows: Rows) -> Plan:
+    """Explain all epochs of *history*."""
+    logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
+    told = [told_by(log, len(rows.sends)) for log in logs]
+    for log, content in zip(logs, told, strict=True):
+        if content.violations:
+            return Plan(violation=content.violations[0])
+        bound(log, content, fresh=False)
+    sends = appends_of(history, rows, rows.sends)
+    lives = []
+    for queue, tries in enumerate(_tries(sends, logs[0].queue_count)):
+        epochs = [_told(content, rows, queue, epoch) for epoch, content in enumerate(told)]
+        broken = [_out_of_order(content, queue, its) for content, its in zip(told, epochs, strict=True)]
+        if any(broken):
+            return Plan(violation=next(violation for violation in broken if violation is not None))
+        found = explain(epochs, tries)
+        if found is None:
+            return Plan()
+        if isinstance(found, Shortage):
+            return Plan(violation=_violation(logs[found.epoch], told[found.epoch], queue, found))
+        lives.append(found)
+    return Plan(tuple(replace(log, appends=_planned(sends, rows, lives, epoch)) for epoch, log in enumerate(logs)))
+
+
+def _tries(sends: Appends, queue_count: int) -> list[Tries]:
+    """The sends that nobody answered, by queue."""
+    unknown = np.flatnonzero(sends.outcome == UNKNOWN)
+    unknown = unknown[np.lexsort((sends.invoke[unknown], sends.queue[unknown]))]
+    places = np.searchsorted(sends.queue[unknown], np.arange(queue_count + 1))
+    parts = [unknown[places[queue] : places[queue + 1]] for queue in range(queue_count)]
+    return [Tries(sends.value[part], sends.invoke[part], part) for part in parts]
+
+
+def _told(content: Content, rows: Rows, queue: int, epoch: int) -> Told:
+    """One queue's part of *content*; appends are named by their place among all sends of the run."""
+    its = slice(int(content.slots.base[queue]), int(content.slots.base[queue + 1]))
+    latest = np.minimum.accumulate(content.hi[its][::-1])[::-1]
+    end = rows.cut_event.get((queue, epoch + 1), int(NEVER))
+    mine = np.flatnonzero(rows.epoch[rows.sends] == epoch)
+    acked = content.append[its].copy()
+    acked[acked >= 0] = mine[acked[acked >= 0]]
+    return Told(content.value[its], acked, np.minimum(latest, end))
+
+
+def _out_of_order(content: Content, queue: int, told: Told) -> LogViolation | None:
+    """An acknowledged append that began when a later offset was there already."""
+    base = int(content.slots.base[queue])
+    late = np.flatnonzero((told.acked >= 0) & (content.lo[base : base + len(told.due)] > told.due))
+    if not len(late):
+        return None
+    low = int(late[0])
+    high = low + int(content.hi[base + low : base + len(told.due)].argmin())
+    values = (int(told.value[low]), int(told.value[high]))
+    op = int(content.appends.op[content.append[base + low]])
+    return LogViolation("real-time-order", queue, low, high, (op,), values, "append", "none", len(late))
+
+
+def _violation(log: LogInput, content: Content, queue: int, shortage: Shortage) -> LogViolation:
+    """The shortage, with an operation that shows that the offset exists."""
+    offset = shortage.offset
+    reads = np.flatnonzero(log.polls.queue == queue)
+    reads = reads[log.polls.tops()[reads] >= offset]
+    acked = np.flatnonzero((content.appends.queue == queue) & (content.appends.offset >= offset))
+    ends = np.flatnonzero((log.ends.queue == queue) & (log.ends.at > offset))
+    proof = [*log.polls.op[reads].tolist(), *content.appends.op[acked].tolist(), *log.ends.op[ends].tolist()]
+    if not shortage.needed:
+        return LogViolation("two-values-one-offset", queue, offset, offset, tuple(proof[:1]))
+    values = (shortage.needed, shortage.available)
+    return LogViolation("hole-without-writer", queue, offset, offset, tuple(proof[:1]), values, "hole", "read")
+
+
+def _planned(sends: Appends, rows: Rows, lives: list[Lives], epoch: int) -> Appends:
+    """The appends of all lives that *epoch* saw."""
+    parts = []
+    for queue, its in enumerate(lives):
+        here = np.flatnonzero((its.begin <= epoch) & (its.last >= epoch))
+        parts.append(_of_queue(sends, its, here, queue, epoch, rows.cut_event.get((queue, epoch), int(NEVER))))
+    return Appends(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _of_queue(
+    sends: Appends, lives: Lives, here: Ints, queue: int, epoch: int, begun: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
+    row, inherited = lives.row[here], lives.begin[here] < epoch
+    return (
+        np.full(len(here), queue, dtype=np.int64),
+        lives.value[here],
+        lives.offset[here],
+        np.where(inherited, BEFORE_ALL, sends.invoke[row]),
+        np.where(inherited, begun, sends.ret[row]),
+        np.full(len(here), ACKED, dtype=np.int64),
+        sends.op[row],
+    )
