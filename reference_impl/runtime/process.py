@@ -30,8 +30,8 @@ from reference_impl.runtime.disk import Disk
 EXIT_CRASH = 70
 """An exception left the role (EX_SOFTWARE)."""
 
-EXIT_LOCKED = 75
-"""Another process holds the node's folder (EX_TEMPFAIL)."""
+EXIT_LOCKED = 255
+"""Another process holds the node's folder (RocketMQ: exit code −1)."""
 
 
 def run_role(role: Role, home: Path, *, notes: Path | None = None, lock: str | None = None) -> int:
@@ -43,7 +43,7 @@ def run_role(role: Role, home: Path, *, notes: Path | None = None, lock: str | N
     """
     home.mkdir(parents=True, exist_ok=True)
     if lock is not None and not _hold(home / lock):
-        _say(f"{home / lock} is held by another process: is this node already running?")
+        _say(f"Lock failed, MQ already started: {home / lock} is held by another process")
         return EXIT_LOCKED
     return asyncio.run(_live(role, home, NoteFile(notes)))
 

@@ -13,6 +13,7 @@ Names in ``files`` are relative to the store (``commitlog/00000000000000000000``
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -151,6 +152,12 @@ class LivingPeer(BackendPeer):
         damage(self.files)
         self.begin()
 
+    def second_process(self) -> tuple[int, str]:
+        """Run the broker's own command once more beside it: (exit code, what it said)."""
+        backend = self.backend
+        assert isinstance(backend, ProcessBackend)
+        return backend.perform(lambda: _run_again(backend, self.NODE))
+
     def refuses_to_start(self, within_ns: int = 60 * SECOND) -> int:
         """Start it: it must end by itself; its exit code."""
         self.backend.perform(lambda: self.backend.levers.start(self.NODE))
@@ -163,6 +170,15 @@ class LivingPeer(BackendPeer):
         self.sleep(100 * MS)
         told = [fields for node, event, fields in self.events if node == self.NODE and event in ("crashed", "exited")]
         return int(told[-1].get("exit", told[-1].get("code")))  # type: ignore[arg-type]
+
+
+def _run_again(backend: ProcessBackend, name: str) -> tuple[int, str]:
+    node = backend._nodes[name]
+    argv, environment = backend._target.command(node.spec, node.folder)
+    done = subprocess.run(
+        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
 
 
 class SimulatedStart:

@@ -9,8 +9,8 @@ Model. A probe is a function with the ids of the rows that it answers (``catalog
     life       gets a :class:`Start`: it starts brokers of its own, with the settings it needs, and may stop, kill and
                damage them.
 
-What 4.9.7 and 5.3.3 do differently the probe asks ``peer.release`` about. ``is_slow``: needs minutes of real time.
-``lacks`` says why the reference, or a real process, cannot be asked; the page quotes it.
+What 4.9.7 and 5.3.3 do differently the probe asks ``peer.release`` about. ``is_slow``: needs more than a few seconds of real time.
+What cannot be asked of some world, the catalogue says why, and the page quotes it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Probe:
     what: str
     run: Callable[[Any], None]
     is_slow: bool = False
+    needs: str = ""
+    """``processes`` or ``simulator``: the only world that can do it; ``power_cut``: disks that can lose their power."""
 
     def __str__(self) -> str:
         return f"{'+'.join(self.ids)}-{self.what.replace(' ', '-')}"
@@ -58,12 +60,14 @@ def probe(*ids_and_what: str, is_slow: bool = False) -> Callable[[Callable[[Peer
     return add
 
 
-def life(*ids_and_what: str, is_slow: bool = False) -> Callable[[Callable[[Start], None]], Callable[[Start], None]]:
+def life(
+    *ids_and_what: str, is_slow: bool = False, needs: str = ""
+) -> Callable[[Callable[[Start], None]], Callable[[Start], None]]:
     """Add a function that starts brokers itself."""
     *ids, what = ids_and_what
 
     def add(run: Callable[[Start], None]) -> Callable[[Start], None]:
-        LIVES.append(Probe(tuple(ids), what, run, is_slow))
+        LIVES.append(Probe(tuple(ids), what, run, is_slow, needs))
         return run
 
     return add

@@ -4,14 +4,16 @@ from suites.conformance.broker.probes import (
     administration,
     frames,
     groups,
+    layout,
     offsets,
     pulls,
+    recovery,
     retries,
     sends,
     transactions,
 )
 from suites.conformance.broker.probing import LIVES, PROBES, Probe
 
-CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration, transactions)
+CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration, transactions, layout, recovery)
 
 __all__ = ["CHAPTERS", "LIVES", "PROBES", "Probe"]

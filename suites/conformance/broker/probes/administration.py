@@ -1,11 +1,13 @@
-"""What an operator asks for (W56 to W61: beyond the list, from the same captures)."""
+"""What an operator asks for (W56 to W66: beyond the list, from the same captures)."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
+from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.frame import Command, encode_frame
 from reference_impl.wire.message import (
     decode_record,
@@ -18,6 +20,8 @@ from suites.conformance.broker.peer import (
     create_topic,
     eventually,
     heartbeat,
+    max_offset,
+    messages,
     notices_dropped,
     pull,
     stored,
@@ -143,3 +147,143 @@ def filter_checked(peer: Peer) -> None:
         wanted = {"topic": "T", "subString": "a", "expressionType": kind, "subVersion": 1, "tagsSet": [], "codeSet": []}
         body = json.dumps({"clientId": "c1@1", "group": "CG61", "subscriptionData": wanted}).encode()
         assert answer(peer, Code.CHECK_CLIENT_CONFIG, body).code == code
+
+
+@probe("W62", "which groups lag")
+def which_groups_lag(peer: Peer) -> None:
+    """Progress of all groups, the least offset of a topic, a group that starts where another stands."""
+    create_topic(peer, "T62", queues=1)
+    times = [int(decode_record(_first(peer, "T62", number)).store_timestamp) for number in range(3)]
+    heartbeat(peer, "p62", "c1@1", "CG62", "T62")
+    commit(peer, "CG62", "T62", 2)
+    span = _span(peer, "T62", "CG62")
+    assert [span[f"{of}TimeStamp"] for of in ("min", "consume", "max")] == [times[0], times[1], times[2]]
+    assert span["maxTimeStampStr"].endswith(f":{times[2] % 1000:03d}")
+    assert 0 <= span["delayTime"] <= peer.now_ms() - times[2] + 1000
+    assert answer(peer, Code.QUERY_CONSUME_TIME_SPAN, topic="T62none", group="CG62").code == 17
+
+    everybody = parse_lenient(answer(peer, Code.GET_BROKER_CONSUME_STATS, isOrder=False).body)
+    (of_group,) = [entry["CG62"] for entry in everybody["consumeStatsList"] if "CG62" in entry]
+    (queue,) = of_group[0]["offsetTable"].values()
+    assert (queue["brokerOffset"], queue["consumerOffset"], queue["lastTimestamp"]) == (3, 2, times[1])
+    assert everybody["brokerAddr"] == peer.broker
+    ordered = parse_lenient(answer(peer, Code.GET_BROKER_CONSUME_STATS, isOrder=True).body)
+    assert {"CG62": []} in ordered["consumeStatsList"]
+
+    assert answer(peer, Code.CLONE_GROUP_OFFSET, srcGroup="CG62", destGroup="CG62b", topic="T62").code == 0
+    assert _committed(peer, "CG62b", "T62") == "2"
+    assert answer(peer, Code.CLONE_GROUP_OFFSET, srcGroup="CG62", destGroup="CG62c").code == 0
+    assert "T62@CG62c" not in parse_lenient(answer(peer, Code.GET_ALL_CONSUMER_OFFSET).body)["offsetTable"]
+
+
+@probe("W63", "a query that forgets offsets")
+def query_that_forgets(peer: Peer) -> None:
+    """QUERY_CORRECTION_OFFSET leaves groups out of its answer by deleting what they had committed, in all topics."""
+    for topic in ("T63", "T63b"):
+        create_topic(peer, topic, queues=1)
+        for number in range(9):
+            stored(peer, topic, b"%d" % number)
+    for group, offset in [("CG63", 3), ("CG63b", 2), ("CG63c", 9)]:
+        heartbeat(peer, f"p63{group}", "c1@1", group, "T63")
+        commit(peer, group, "T63", offset)
+    commit(peer, "CG63b", "T63b", 7)
+
+    def least(**more: str) -> dict[str, int]:
+        return dict(
+            parse_lenient(answer(peer, Code.QUERY_CORRECTION_OFFSET, topic="T63", **more).body)["correctionOffsets"]
+        )
+
+    assert list(least(compareGroup="CG63c").values()) == [2]
+    assert list(least(compareGroup="CG63").values()) == [2]
+    assert list(least(compareGroup="CG63", filterGroups="CG63b").values()) == [3]
+    assert list(least(compareGroup="CG63c").values()) == [3]
+    left = parse_lenient(answer(peer, Code.GET_ALL_CONSUMER_OFFSET).body)["offsetTable"]
+    assert [key for key in left if key.endswith("@CG63b")] == []
+    assert least(compareGroup="CG63none", filterGroups="CG63,CG63c") == {}
+
+
+@probe("W64", "what went in and out lately")
+def rates(peer: Peer) -> None:
+    """Nothing until the first sample, at most ten seconds later; then the sum of a minute."""
+    create_topic(peer, "T64", queues=1)
+    heartbeat(peer, "p64", "c1@1", "CG64", "T64")
+    sizes = [len(_first(peer, "T64", number)) for number in range(3)]
+    assert len(messages(pull(peer, "T64", 0, group="CG64"))) == 3
+
+    def minute(name: str, key: str) -> dict[str, float] | None:
+        found = answer(peer, Code.VIEW_BROKER_STATS_DATA, statsName=name, statsKey=key)
+        assert found.code == 0, found
+        figures: dict[str, float] = json.loads(found.body)["statsMinute"]
+        return figures if figures["sum"] else None
+
+    puts = eventually(peer, lambda: minute("TOPIC_PUT_NUMS", "T64"), 12 * SECOND)
+    assert (puts["sum"], puts["avgpt"]) == (3, 1.0)
+    assert 0.29 < puts["tps"] < 0.31
+    size = minute("TOPIC_PUT_SIZE", "T64")
+    assert size is not None
+    assert size["sum"] == sum(sizes)
+    gets = minute("GROUP_GET_NUMS", "T64@CG64")
+    assert gets is not None
+    assert (gets["sum"], gets["avgpt"]) == (3, 3.0)
+    unknown = answer(peer, Code.VIEW_BROKER_STATS_DATA, statsName="TOPIC_PUT_NUMS", statsKey="T64none")
+    assert (unknown.code, unknown.remark) == (1, "The stats <TOPIC_PUT_NUMS> <T64none> not exist")
+    stats = parse_lenient(answer(peer, Code.GET_CONSUME_STATS, consumerGroup="CG64", topic="T64").body)
+    assert stats["consumeTps"] > 0
+
+
+@probe("W65", "a look into a queue")
+def look_into_a_queue(peer: Peer) -> None:
+    create_topic(peer, "T65", queues=1)
+    heartbeat(peer, "p65", "c1@1", "CG65", "T65")
+    for number in range(3):
+        stored(peer, "T65", b"%d" % number, "TAGS\x01TagA" if number == 1 else "")
+
+    def units(first: int, **more: str) -> dict[str, Any]:
+        found = answer(peer, Code.QUERY_CONSUME_QUEUE, topic="T65", queueId=0, index=first, count=2, **more)
+        return dict(json.loads(found.body))
+
+    body = units(1)
+    assert (body["minQueueIndex"], body["maxQueueIndex"]) == (0, 3)
+    assert [unit["tagsCode"] for unit in body["queueData"]] == [2598919, 0]
+    assert "subscriptionData" not in body
+    assert units(0, consumerGroup="CG65")["subscriptionData"]["subString"] == "*"
+    assert units(0, consumerGroup="CG65none")["filterData"] == "CG65none@T65 is not online!"
+    beyond = answer(peer, Code.QUERY_CONSUME_QUEUE, topic="T65", queueId=0, index=9, count=2)
+    assert (beyond.code, beyond.body, beyond.remark) == (0, b"", "Index 9 of 0@T65 is not exist!")
+    nowhere = answer(peer, Code.QUERY_CONSUME_QUEUE, topic="T65none", queueId=0, index=0, count=2)
+    assert (nowhere.code, nowhere.remark) == (1, "0@T65none is not exist!")
+
+
+@probe("W66", "clean-up by hand")
+def clean_up_by_hand(peer: Peer) -> None:
+    """Nothing here is expired; the queues of a deleted topic go away."""
+    create_topic(peer, "T66", queues=1)
+    stored(peer, "T66")
+    create_topic(peer, "T66b", queues=1)
+    stored(peer, "T66b", b"kept")
+    assert answer(peer, Code.DELETE_TOPIC_IN_BROKER, topic="T66").code == 0
+    for code in (Code.CLEAN_EXPIRED_CONSUMEQUEUE, Code.CLEAN_UNUSED_TOPIC, Code.DELETE_EXPIRED_COMMITLOG):
+        assert answer(peer, code).code == 0
+    assert max_offset(peer, "T66") == 0
+    assert [message.body for message in messages(pull(peer, "T66b", 0))] == [b"kept"]
+
+
+def _first(peer: Peer, topic: str, number: int) -> bytes:
+    """Send one more message and read its record, as it lies in the log."""
+    sent = stored(peer, topic, b"%d" % number)
+    return answer(peer, Code.VIEW_MESSAGE_BY_ID, offset=int(sent.fields["msgId"][-16:], 16)).body
+
+
+def _span(peer: Peer, topic: str, group: str) -> dict[str, Any]:
+    body = json.loads(answer(peer, Code.QUERY_CONSUME_TIME_SPAN, topic=topic, group=group).body)
+    return dict(body["consumeTimeSpanSet"][0])
+
+
+def commit(peer: Peer, group: str, topic: str, offset: int) -> None:
+    """Code 15, queue 0."""
+    fields = {"consumerGroup": group, "topic": topic, "queueId": 0, "commitOffset": offset}
+    assert answer(peer, Code.UPDATE_CONSUMER_OFFSET, **fields).code == 0
+
+
+def _committed(peer: Peer, group: str, topic: str) -> str:
+    return answer(peer, Code.QUERY_CONSUMER_OFFSET, consumerGroup=group, topic=topic, queueId=0).fields["offset"]

@@ -127,7 +127,7 @@ def the_op(peer: Peer) -> None:
     assert (op.born_host, op.store_host) == (peer.broker, peer.broker)
 
 
-@life("W44", "P71", "an open half is asked about and given up")
+@life("W44", "P71", "an open half is asked about and given up", is_slow=True)
 def open_half(start: Start) -> None:
     """Interval 4 s, time-out 2 s, at most three times; the defaults are 60 s, 6 s and 15."""
     peer = start(transactionCheckInterval="4000", transactionTimeOut="2000", transactionCheckMax="3")
@@ -162,7 +162,7 @@ def open_half(start: Start) -> None:
     assert (dead.body, dead.property_map()["TRANSACTION_CHECK_TIMES"]) == (b"open", "3")
 
 
-@life("W44", "P71", "an answer to the check commits the new copy")
+@life("W44", "P71", "an answer to the check commits the new copy", is_slow=True)
 def answered_check(start: Start) -> None:
     peer = start(transactionCheckInterval="4000", transactionTimeOut="2000")
     create_topic(peer, "T44")
