@@ -9,8 +9,8 @@ Model. A probe is a function with the ids of the rows that it answers (``catalog
     life       gets a :class:`Start`: it starts brokers of its own, with the settings it needs, and may stop, kill and
                damage them.
 
-What 4.9.7 and 5.3.3 do differently the probe asks ``peer.release`` about. ``is_slow``: needs more than a few seconds of real time.
-What cannot be asked of some world, the catalogue says why, and the page quotes it.
+What 4.9.7 and 5.3.3 do differently the probe asks ``peer.release`` about. ``is_slow``: takes more than a few seconds of
+real time. What cannot be asked of some world, the catalogue says why, and the page quotes it.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def test_a_folder_belongs_to_one_process_and_a_kill_frees_it(tmp_path: Path) -> 
     second = start_node("deaf", tmp_path)
     _, errors = second.communicate(timeout=20)
     assert second.returncode == EXIT_LOCKED
-    assert "already running" in errors
+    assert "Lock failed" in errors
     first.kill()
     first.wait(timeout=20)
     third = start_node("orderly", tmp_path)
