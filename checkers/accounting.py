@@ -8,6 +8,7 @@ Model. The drain after the last heal is the truth about the end. Then
     duplicated   at more places than there were sends that may have stored it
     phantom      read, but never sent, or none of ours, or damaged
     visible      read, although its send certainly failed (``failed-append-visible``)
+    resurrected  cut off by a recovery, and there again at the end (:mod:`checkers.resurrection`)
     recovered    not promised (``weak``, ``info``), but there
     unreachable  a broker answered that the topic does not exist, until it was created again; allowed after a power cut
 
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import Ints
-from checkers.envelope import judge_loss
+from checkers.envelope import judge_loss, judge_return
 from checkers.facts import RunFacts, broker_name
 from checkers.forensics import deaths_of, shape_of
 from checkers.history import History, seconds
@@ -40,6 +41,7 @@ def check_accounting(history: History, facts: RunFacts) -> Verdict:
     lost = missing[is_judged]
     anomalies = [
         *judge_loss(history, facts, ledger, lost),
+        *judge_return(history, facts, ledger),
         *_duplicated(history, ledger),
         *_phantoms(history, ledger),
         *_unreachable(history, facts),

@@ -8,7 +8,7 @@ has passed since it last did (RocketMQ: FlushRealTimeService). So a power cut ma
 stored since the cut before:
 
   suffix    nothing that lies before a survivor in that broker's log (by physical position; without positions by the
-            offsets of each queue)
+            offsets of each queue); what came back later (:mod:`checkers.resurrection`) did not survive
   pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost
   byte on age       nothing acknowledged longer ago than thorough interval + interval + slack
 
@@ -37,6 +37,7 @@ from checkers.groups import of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
 from checkers.replication import replicated_until
+from checkers.resurrection import is_returned, judge_returned, returned
 from checkers.verdict import Anomaly
 
 PAGE_BYTES = 4096
@@ -84,6 +85,15 @@ def judge_loss(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) ->
     for broker in sorted(set(brokers)):
         mine = lost[np.array([name == broker for name in brokers], dtype=np.bool_)]
         anomalies += _judge_broker(history, facts, ledger, broker, mine)
+    return anomalies
+
+
+def judge_return(history: History, facts: RunFacts, ledger: Ledger) -> list[Anomaly]:
+    """An anomaly for each cut of a broker's log of which something came back."""
+    anomalies: list[Anomaly] = []
+    for broker in sorted(set(history.queues.broker.values)):
+        found = returned(history, ledger, broker, power_cuts(facts, broker))
+        anomalies += judge_returned(history, facts, ledger, broker, found)
     return anomalies
 
 
@@ -203,6 +213,7 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
         )
         return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
     survivors = cut.stored[ledger.drained[cut.stored]]
+    survivors = survivors[~is_returned(returned(history, ledger, broker, power_cuts(facts, broker)), survivors)]
     in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
     tail = cut.lost[~in_middle]
     anomalies = []

@@ -46,7 +46,7 @@ _CLAUSES = {
     "value-at-two-offsets": "{first} stands at two offsets of {queue}, @{low} and @{high}, though it was sent once",
     "phantom": "{queue} @{low} holds a message that nobody sent",
     "failed-append-visible": "{first} was certainly refused, and yet it stands at {queue} @{low}",
-    "resurrected": "{first} was lost by a power cut, and now it stands at {queue} @{low} again",
+    "resurrected": "{first} was cut off with the end of the log, and now it stands at {queue} @{low} again",
     "wrong-queue": "{first} stands at {queue} @{low}, but was sent to another queue",
     "skipped-in-read": "a poll of {queue} left out @{low}",
     "hole-without-writer": (

@@ -9,6 +9,10 @@ later (a new one gets its master's last log file only), so from the first offset
     missing    the slave ends before the master, or has a hole: it stopped following
     ahead      the slave holds offsets that the master does not have
 
+Where a synchronous master said SEND_OK it said that a slave has the message. ``unreplicated-ok`` names those that no
+slave of it has, wherever in the queue one looks: a slave that was ahead of its restarted master reports a longer log
+than the master has, which the master takes for copies of what it stores (RocketMQ: HAService#notifyTransferSome).
+
 Any of them is a failure unless a fault that hit the master has a promise that says ``replicas: may-differ``: a master
 that lost its tail, or all it had, is overtaken by its slave, and RocketMQ's classic replication never repairs that.
 
@@ -23,8 +27,10 @@ from collections import Counter
 import numpy as np
 
 from checkers.columns import Bools
+from checkers.envelope import TAKES_DATA
 from checkers.facts import FaultFact, RunFacts, broker_name
 from checkers.history import History
+from checkers.ledger import OK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 Contents = dict[int, tuple[int, int]]
@@ -37,6 +43,8 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
     reasons: list[str] = []
     counts: Counter[str] = Counter()
     masters = _contents(history, history.ops.f.mask("drain"))
+    if facts.mode == SYNC:
+        anomalies += _unreplicated(history, facts, masters)
     for node in _slaves(history, facts):
         replicas = _contents(history, history.ops.f.mask("replica") & history.ops.node.mask(node))
         ended = _ended(history, node)
@@ -48,9 +56,15 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
             counts.update({kind: len(offsets) for kind, offsets in found.items()})
             anomalies += _anomalies(history, facts, node, queue, found, masters.get(queue, {}), replicas.get(queue, {}))
     outcome = _outcome(anomalies, reasons)
-    return Verdict("replicas", outcome, tuple(anomalies), {k: counts[k] for k in _KINDS}, tuple(reasons))
+    measures = {kind: counts[kind] for kind in _KINDS}
+    measures["unreplicated_ok"] = sum(a.details["count"] for a in anomalies if a.kind == "unreplicated-ok")
+    return Verdict("replicas", outcome, tuple(anomalies), measures, tuple(reasons))
 
 
+SYNC = "multi-master-multi-slave-sync"
+"""The mode in which SEND_OK says that a slave has the message."""
+
+_NAMED = 20
 _KINDS = ("same", "differs", "missing", "ahead")
 _WORDS = {
     "differs": "the same offsets hold different messages",
@@ -133,6 +147,61 @@ def _anomalies(
             details = {"node": node, "queue": queue, "count": len(offsets), "first_offset": offsets[0]}
             anomalies.append(Anomaly(f"replica-{kind}", sentence, tuple(ops), details, allowed=cause is not None))
     return anomalies
+
+
+def _unreplicated(history: History, facts: RunFacts, masters: dict[int, Contents]) -> list[Anomaly]:
+    """By broker: acknowledged, on the master, and on no slave that was read to its end."""
+    ledger = ledger_of(history)
+    by_broker: dict[str, list[int]] = {}
+    for queue, contents in masters.items():
+        broker = history.queues.broker_of(queue)
+        if slaves := [node for node in _slaves(history, facts) if broker_name(node) == broker]:
+            by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, slaves))
+    return [_false_ok(history, facts, ledger, broker, its) for broker, its in by_broker.items() if its]
+
+
+def _on_no_slave(history: History, ledger: Ledger, queue: int, master: Contents, slaves: list[str]) -> list[int]:
+    """Messages of one queue; none where a slave was not read to its end. What is older than a new slave is not asked
+    for."""
+    if not all(queue in _ended(history, node) for node in slaves):
+        return []
+    copies = [_contents(history, history.ops.f.mask("replica") & history.ops.node.mask(node)) for node in slaves]
+    begin = min((min(its.get(queue, {}), default=0) for its in copies), default=0)
+    copied = {message for its in copies for message, _ in its.get(queue, {}).values()}
+    ours = (message for offset, (message, _) in sorted(master.items()) if offset >= begin and message >= 0)
+    return [message for message in ours if message not in copied and ledger.outcome[message] == OK]
+
+
+def _false_ok(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: list[int]) -> Anomaly:
+    by_position = sorted(messages, key=lambda message: int(ledger.position[message]))
+    first, cause = by_position[0], _cause(facts, broker)
+    op = int(history.ops.op[ledger.row[first]])
+    at = int(ledger.position[first])
+    loser = _loser(facts, broker)
+    why = f": the slave was ahead of its restarted master, after {loser.words()}" if loser else ""
+    sentence = (
+        f"SEND_OK although the slave's log differs at {at}{why}. {_many(messages)} of {broker} that its synchronous "
+        f"master acknowledged are on no slave, first {history.op_text(op)}."
+    )
+    details = {"broker": broker, "count": len(messages), "first_position": at, "messages": by_position[:_NAMED]}
+    return Anomaly("unreplicated-ok", sentence, (op, _read_by(history, first)), details, allowed=cause is not None)
+
+
+def _many(messages: list[int]) -> str:
+    return "1 message" if len(messages) == 1 else f"{len(messages)} messages"
+
+
+def _read_by(history: History, message: int) -> int:
+    """The operation of the drain that read *message*."""
+    reads, ops = history.reads, history.ops
+    rows = np.flatnonzero((reads.message == message) & ops.f.mask("drain")[ops.rows(reads.op)])
+    return int(reads.op[rows[0]])
+
+
+def _loser(facts: RunFacts, broker: str) -> FaultFact | None:
+    """The last fault that took from the master what its slave kept."""
+    takers = [fault for fault in facts.faults if fault.kind in TAKES_DATA and fault.effective != 0]
+    return next((fault for fault in reversed(takers) if fault.hits(broker)), None)
 
 
 def _cause(facts: RunFacts, broker: str) -> FaultFact | None:

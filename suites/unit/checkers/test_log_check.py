@@ -174,7 +174,10 @@ def test_what_a_power_cut_took_may_not_come_back() -> None:
     build.pull(90, 91, 0, [0, 3, 2])
     verdict = judge(build)
     assert violations(verdict) == ["resurrected"]
-    assert "m2 was lost by a power cut, and now it stands at t/broker-a/0 @2 again" in verdict.anomalies[0].sentence
+    assert (
+        "m2 was cut off with the end of the log, and now it stands at t/broker-a/0 @2 again"
+        in verdict.anomalies[0].sentence
+    )
 
 
 def test_another_broker_has_no_new_epoch() -> None:
