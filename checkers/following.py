@@ -9,8 +9,8 @@ Model. Masters and slaves are asked twice a second for the end of one queue (op 
     slave-behind   behind for longer than the contract's lag, slack and two looks; after a fault of the set as long
                    again as :data:`FOUND_NS`: a registration, every 30 s, brings a new address, then two attempts of 5 s
 
-A slave with ``haMasterAddress`` learns no other address: as long as a ``reconfigure`` gives its master another HA port
-it must stay behind (``followed-nobody-knows-how`` if it does not).
+A slave with ``haMasterAddress`` learns no other address: as long as a ``reconfigure`` gives its master another one it
+must stay behind (``followed-nobody-knows-how`` if it does not).
 
 Limits. One queue stands for the log: dispatch follows the log within milliseconds.
 """
@@ -79,7 +79,9 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Looked]]) -> Ite
             (ns, look) for ns, look in behind if fault.inject_ns + lag_ns + LOOKS_NS < look.invoke_ns < fault.heal_ns
         ]
         if found and found[-1][0] == 0:
-            sentence = f"{slave} has haMasterAddress and yet followed its master to another HA port, {fault.words()}."
+            sentence = (
+                f"{slave} has haMasterAddress and yet followed its master to another HA address, {fault.words()}."
+            )
             yield Anomaly("followed-nobody-knows-how", sentence, (found[-1][1].op,), {"node": slave})
 
 

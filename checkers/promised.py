@@ -3,7 +3,8 @@
 Question: a scenario expects that sends end with SEND_OK whatever happens (``expect: {sends: ok}``). Did any end with a
 status that says "stored, but not as promised" (FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT, SLAVE_NOT_AVAILABLE)?
 
-Limits. Sends that were refused or got no answer are for the other checks. Runs that expect nothing are not judged.
+Limits. Only the load counts, not what an operator sent to see the cluster get ready. Sends that were refused or got no
+answer are for the other checks. Runs that expect nothing are not judged.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from checkers.verdict import Anomaly, Outcome, Verdict
 def check_promised(history: History, facts: RunFacts) -> Verdict:
     """FAIL with the first send of each such status; UNKNOWN if no send was promised at all."""
     ops = history.ops
-    sends = ops.f.mask("send")
+    begin_ns = next((ns for name, ns in facts.phases if name == "steady"), 0)
+    sends = ops.f.mask("send") & (ops.invoke_ns >= begin_ns)
     weak = np.flatnonzero(sends & ops.outcome.mask("weak")).tolist()
     statuses = Counter(ops.status[row] for row in weak)
     first = {ops.status[row]: row for row in reversed(weak)}

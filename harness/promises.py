@@ -31,6 +31,7 @@ import yaml
 from checkers.contract import Contract, Promise, contract_of, known_modes
 from checkers.verdict import worst
 from harness import runfolder
+from harness.errors import ClusterError
 from harness.judge import judge
 from harness.scenario import Scenario, shipped
 from harness.scenario_file import load
@@ -122,7 +123,10 @@ def _record(scenario: Scenario, backend: str, target: str, seeds: Sequence[int])
     from harness.run import run_scenario
 
     keep: Literal["all", "failures"] = "failures" if backend == "sim" else "all"
-    runs = [run_scenario(scenario, backend=backend, target=target, seed=seed, keep=keep) for seed in seeds]
+    try:
+        runs = [run_scenario(scenario, backend=backend, target=target, seed=seed, keep=keep) for seed in seeds]
+    except ClusterError as error:  # what keeps a cluster from getting ready is what came out
+        return Result(scenario.name, backend, target, {"NOT READY": len(seeds)}, {}, runfolder.commit(), error.what)
     came_out = [(run.outcome.name, headline((v.check, v.measures) for v in run.verdicts)) for run in runs]
     return _result(scenario.name, backend, target, came_out, runfolder.commit())
 
@@ -145,6 +149,11 @@ HEADLINES: Final = {
     ("availability", "rto_max_ms"): "rto_max_ms",
     ("availability", "send_p50_us"): "send_p50_us",
     ("routes", "left_after_ms"): "left_after_ms",
+    ("effects", "shown_after_ms"): "shown_after_ms",
+    ("effects", "forgotten_age_ms"): "forgotten_age_ms",
+    ("following", "behind_max_ms"): "behind_max_ms",
+    ("masters", "without_ms"): "without_master_ms",
+    ("masters", "changes"): "master_changes",
 }
 
 
@@ -192,8 +201,11 @@ def page(results: Sequence[Result]) -> str:
         "## Claims, and what shows them",
         "A verdict is PASS, UNKNOWN or FAIL; *lost* counts acknowledged messages, and where the mode allows a loss a "
         "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *send_p50_us*: the "
-        "median of successful sends; *left_after_ms*: until a NameServer no longer listed a broker. Of several runs "
-        "the least and the greatest figure. What real brokers were seen to do: [findings](findings.md).",
+        "median of successful sends; *left_after_ms*: until a NameServer no longer listed a broker; *shown_after_ms*: "
+        "until an act of an operator was seen everywhere; *forgotten_age_ms*: the oldest change of a table that a lost "
+        "master took along; *behind_max_ms*: how far a slave was behind; *without_master_ms*: how long a name had no "
+        "master. Of several runs the least and the greatest figure. What real brokers were seen to do: "
+        "[findings](findings.md).",
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "

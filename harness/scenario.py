@@ -40,6 +40,7 @@ WORKLOAD_KINDS: Final = (
     "order",
     "metadata",
     "replication",
+    "moving",
     "promotion",
 )
 
@@ -160,7 +161,10 @@ def topology_of(scenario: Scenario) -> Nodes:
 
 # -- scenarios that come with the project ------------------------------------------------------------------------------
 
-SHIPPED: Final = Path(__file__).resolve().parent.parent / "suites" / "chaos" / "scenarios"
+SUITES: Final = Path(__file__).resolve().parent.parent / "suites"
+SHIPPED: Final = SUITES / "chaos" / "scenarios"
+MUSEUM: Final = SUITES / "museum" / "scenarios"
+"""Scenarios that reach planted bugs: found by name, not listed."""
 
 
 def shipped() -> list[Path]:
@@ -173,7 +177,7 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    known = {path.stem: path for path in shipped()}
+    known = {path.stem: path for path in (*MUSEUM.glob("*.yaml"), *shipped())}
     if name in known:
         return known[name]
     what = (

@@ -23,6 +23,7 @@ KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
     "order": partial(LookingWorkload, script=order),
     "metadata": partial(LookingWorkload, script=metadata),
     "replication": partial(LookingWorkload, script=replication),
+    "moving": partial(LookingProducerWorkload, script=replication),
     "promotion": partial(LookingProducerWorkload, script=promotion),
 }
 

@@ -10,7 +10,8 @@ Question: which requests change permissions, ordered topics and the tables of a 
     metadata      every two seconds one more of each: queues of a topic (17), retry queues of a group (200), a
                   consumer's offset (15), a delayed message that is due after a second. Looked at: the four tables
                   (21, 201, 43, 45) of masters and slaves
-    replication   nothing is changed. Looked at: the end of the first queue (30) on masters and slaves
+    replication   nothing is changed. Looked at: the end of the first queue (30) on masters and slaves; load ``moving``
+                  has it beside producers that follow routes, load ``replication`` beside those that do not
     promotion     nothing is changed. Looked at: who is master in the topic's route at every NameServer
 
 Limits. Acts concern the first broker. Of delayed messages the first level only.
@@ -204,14 +205,24 @@ def _delay_round(answer: Command) -> Shown:
 
 
 def replication(stage: Stage) -> Script:
-    """The end of the first queue of each broker, on each of its nodes."""
-    request = Command(RequestCode.GET_MAX_OFFSET, {"topic": stage.topic, "queueId": "0"})
+    """The end of the first queue of each broker, on all its nodes; masters are also asked where they may move to."""
     return Script(
         looks=[
-            Look("end", node, address, request, partial(_end, Node.named(node).broker))
+            Look("end", node, where, _queue_end(stage.topic), partial(_end, Node.named(node).broker))
             for node, address in stage.brokers.items()
+            for where in ((address, _moved(address)) if Node.named(node).is_master else (address,))
         ]
     )
+
+
+def _moved(address: str) -> str:
+    """Where scenarios let a master go: ten ports higher (its HA port goes along, it is the next in 4.9)."""
+    host, _, port = address.rpartition(":")
+    return f"{host}:{int(port) + 10}"
+
+
+def _queue_end(topic: str) -> Command:
+    return Command(RequestCode.GET_MAX_OFFSET, {"topic": topic, "queueId": "0"})
 
 
 def _end(broker: str, answer: Command) -> Shown:
