@@ -1,7 +1,11 @@
 """Planted bugs: how the reference can be made to break its promises, so that checkers can prove that they see it.
 
-Question: which wrong behaviours exist, and which check must find each? A defect is a name; roles get the names of
-theirs and ask ``if "ack-before-fsync" in self.defects``. Without names the reference is honest.
+Question: which wrong behaviours exist, where were they seen before, and which check must find each? A defect is a name;
+roles get the names of theirs and ask ``if "ack-before-fsync" in self.defects``. Without names the reference is honest.
+
+Most are exhibits of a museum: bugs that replicated logs really had. Numbers name the catalogue's entries (B: RocketMQ's
+own code, C: other logs and queues, R: what operators of RocketMQ lost); ``history`` says where and what in short, and
+``docs/museum.md`` what it takes to reach each.
 """
 
 from __future__ import annotations
@@ -11,61 +15,280 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, Literal
 
+Kind = Literal["namesrv", "broker"]
+
 
 @dataclass(frozen=True)
 class Defect:
-    """*what* goes wrong, in which kind of node, and *shows*: what a run must show for it to be found."""
+    """*what* goes wrong, in which kind of node, and *shows*: what a run must show for it to be found by *check*.
 
-    node: Literal["namesrv", "broker"]
+    ``exhibits``: entries of the catalogue that it stands for (none: our own); ``history``: what happened there.
+    """
+
+    node: Kind
     what: str
     shows: str
+    check: str
+    exhibits: tuple[str, ...] = ()
+    history: str = ""
 
 
-DEFECTS: Final = {
+STORE: Final = {
     "ack-before-fsync": Defect(
         "broker",
         "SYNC_FLUSH acknowledges a message before it is forced to the disk",
         "acknowledged messages lost after a power cut in a mode that promises none",
+        "accounting",
+        ("C18", "C19"),
+        "etcd#14370: a single node answered before its own write-ahead log was written; etcd#14140: with fsync "
+        "switched off",
+    ),
+    "flush-loop-ends": Defect(
+        "broker",
+        "the flush loop of ASYNC_FLUSH ends after its first turn",
+        "a power cut takes more than the flush interval can have left in memory",
+        "accounting",
+        ("C01", "R5"),
+        "nats-server#7564: acknowledged messages of minutes lost, because nothing had been forced since; "
+        "rocketmq#3129, #5235: a flush service that fails goes on being trusted",
+    ),
+    "roll-skips-flush": Defect(
+        "broker",
+        "when a new log file begins, what was not forced of the old one counts as forced",
+        "acknowledged messages lost after a power cut in a mode that promises none, from a file border on",
+        "accounting",
+        ("R6",),
+        "rocketmq#405, #1434: after a power cut messages at the border of two log files are gone",
+    ),
+    "checkpoint-before-force": Defect(
+        "broker",
+        "the checkpoint is written without the consume queues that it vouches for being forced",
+        "messages that are in the log, but in no queue, after a power cut",
+        "accounting",
+        ("C20", "R6"),
+        "etcd#12589, #10508: the file that says what is safe is written before that is safe; rocketmq#467: messages in "
+        "the commit log that no consumer sees",
+    ),
+    "recovery-skips-dispatch": Defect(
+        "broker",
+        "an abnormal start finds the end of the log, but does not dispatch again what it finds",
+        "messages that are in the log, but in no queue, after a power cut",
+        "accounting",
+        ("R6",),
+        "rocketmq#678, #7355: power cut between the append to the log and the dispatch to the queue; the message is in "
+        "the commit log and cannot be read",
+    ),
+    "recovery-stops-at-border": Defect(
+        "broker",
+        "the scan of an abnormal start ends at the end of the first log file that it reads",
+        "acknowledged messages lost after a kill: all log files but one",
+        "accounting",
+        ("R6", "A16"),
+        "rocketmq#6609, dledger#285: recovery computes a wrong end where a file ends",
+    ),
+    "queue-tail-not-cut": Defect(
+        "broker",
+        "after a power cut queues keep the units of records that the log has lost",
+        "offsets that exist, but hold no message or one of another queue",
+        "log",
+        ("R6", "C28"),
+        "rocketmq#1434: “logic queue order maybe wrong”; ra#562: the index is ahead of the log after a crash",
     ),
     "skip-last-record": Defect(
         "broker",
         "recovery drops the last good record of the commit log",
         "an acknowledged message lost after a restart that may lose none",
+        "accounting",
+        ("B10",),
+        "rocketmq#9084: recovery steps on by the wrong size and ends before the end",
+    ),
+    "offset-table-ignores-tail": Defect(
+        "broker",
+        "the table of next queue offsets is made from the queues before the rest of the log is dispatched to them",
+        "two messages get one queue offset, and one of them is never delivered",
+        "log",
+        ("B15", "R1"),
+        "rocketmq#7689, fixed by #7690: brokers killed together come back, and an acknowledged message shares its "
+        "queue offset with another",
     ),
     "reuse-offset": Defect(
         "broker",
         "after a restart a queue goes on one offset too low",
         "one queue offset that holds two messages",
+        "log",
+        ("R7",),
+        "rocketmq#6703: offsets are given again after a restart",
     ),
+    "offset-from-wrong-base": Defect(
+        "broker",
+        "the answer to the first message of a log file names the queue offset before its own",
+        "one queue offset that holds two messages: the one read there, and the one acknowledged there",
+        "log",
+        ("C36",),
+        "Jepsen's report on Redpanda 21.10.1: offsets told to producers differ from where the records are",
+    ),
+    "append-twice-at-roll": Defect(
+        "broker",
+        "a message that did not fit into the old log file is stored twice in the new one",
+        "a message that was sent once and stands at two offsets",
+        "accounting",
+        ("C26",),
+        "ra#387, rabbitmq-server#12366: a command that is tried again inside the server is applied twice",
+    ),
+    "retention-ignores-age": Defect(
+        "broker",
+        "the clean-up deletes every full log file, however young",
+        "acknowledged messages lost although nothing was broken",
+        "accounting",
+        ("R10",),
+        "rocketmq#1137, #1367, #2398: the broker deletes log files that nobody has consumed yet",
+    ),
+    "topics-saved-at-stop": Defect(
+        "broker",
+        "topics.json is written at an orderly stop only",
+        "a broker that comes back from a kill does not know its topic",
+        "accounting",
+        ("R17", "C33"),
+        "rocketmq-helm#33: no topic configuration on the broker that takes over; pulsar#18236: data are saved before "
+        "what describes them",
+    ),
+    "orphan-cleanup-at-start": Defect(
+        "broker",
+        "a start deletes the queues of topics that it does not know, and topics.json may have been lost",
+        "acknowledged messages lost after a power cut in a mode that promises none",
+        "accounting",
+        ("C05",),
+        "nats-server#7545, #6888: streams that look like orphans while their metadata catch up are removed",
+    ),
+}
+"""One broker and its files."""
+
+REPLICATION: Final = {
     "ack-before-replication": Defect(
         "broker",
         "a SYNC_MASTER acknowledges a message before any slave has it",
         "acknowledged messages lost when a slave's data takes the place of a lost disk",
+        "accounting",
+        ("R3",),
+        "rocketmq#5663: acknowledged with one copy, and the node that had it dies",
+    ),
+    "ha-new-slave-counts": Defect(
+        "broker",
+        "a slave counts as being up to date from its connection on, not from its first report",
+        "acknowledged messages lost when a slave's data takes the place of a lost disk",
+        "accounting",
+        ("B17", "R3"),
+        "rocketmq#5663, fixed by #5798: a slave is counted as in sync before it is",
+    ),
+    "ha-counts-sent": Defect(
+        "broker",
+        "a master takes what it has sent to a slave as received",
+        "acknowledged messages lost when a slave's data takes the place of a lost disk",
+        "accounting",
+        ("R4", "C13"),
+        "rocketmq#3015: positions that no slave has reached let a SYNC_MASTER acknowledge; aeron#2147: positions of "
+        "others count toward the quorum",
     ),
     "slave-acks-in-memory": Defect(
         "broker",
         "a slave reports what it has received, and writes it into its log up to half a second later",
         "acknowledged messages lost when a slave's data takes the place of a lost disk",
+        "accounting",
+        ("R4", "A26"),
+        "rocketmq#3015: a slave reports an offset ahead of its log",
+    ),
+    "transfer-acks-all": Defect(
+        "broker",
+        "a report of a slave ends the wait of every message, also of those behind what it reports",
+        "acknowledged messages lost when a slave's data takes the place of a lost disk",
+        "accounting",
+        ("A13",),
+        "dledger#142, #134: batches booked at the wrong index are acknowledged before a quorum has all of them",
+    ),
+    "slave-timeout-is-ok": Defect(
+        "broker",
+        "a message that no slave has taken within the time is answered with SEND_OK",
+        "acknowledged messages lost when a slave's data takes the place of a lost disk",
+        "accounting",
+        ("B48",),
+        "RocketMQ's mapping of results in DLedger mode: what is undecided is reported as if it were decided",
     ),
     "ha-start-from-acked": Defect(
         "broker",
         "a master sends a slave that comes back what follows the greatest report ever, not what follows its own",
         "a slave that never follows again after it has lost something",
+        "replicas",
+        ("B23",),
+        "rocketmq#3388: the slave never synchronises, its offset and the master's do not meet",
+    ),
+    "ha-start-from-last-file": Defect(
+        "broker",
+        "a master begins with the start of its last log file whatever the slave reports",
+        "a slave that never follows again after it was away",
+        "replicas",
+        ("B23", "C40"),
+        "rocketmq#3388: a loop of connections, none of which begins where the slave's log ends",
     ),
     "ha-skips-file-tail": Defect(
         "broker",
         "a master leaves out the last bytes of each full log file",
         "a slave that stops following at the end of a log file",
+        "replicas",
+        ("B23",),
+        "rocketmq#2706, #3349: a slave lags for ever behind a place that it cannot pass",
+    ),
+    "slave-reports-only-progress": Defect(
+        "broker",
+        "a slave that has followed once does not say where it is when it connects again",
+        "a slave that never follows again after its master was away",
+        "replicas",
+        ("B25",),
+        "rocketmq#6306: the state of a connection is taken from the one before; it stays in its handshake and the "
+        "slave falls behind",
+    ),
+}
+"""A master and its slave."""
+
+ROUTING: Final = {
+    "registration-in-turn": Defect(
+        "broker",
+        "a broker registers with one NameServer after the other, and with none behind one that does not answer",
+        "a broker that is well and missing in the routes of a NameServer that is well",
+        "routes",
+        ("C43",),
+        "bookkeeper#1067: one node that does not answer blocks what the others could do",
+    ),
+    "unregister-drops-name": Defect(
+        "namesrv",
+        "whoever unregisters takes all brokers of his name with him",
+        "a master that is well and missing in the routes after its slave was stopped",
+        "routes",
+        ("B43",),
+        "rocketmq#5374, fixed by #5375: the farewell of one broker removes another of the same name",
+    ),
+    "namesrv-ignores-close": Defect(
+        "namesrv",
+        "a closed connection does not count, a broker leaves the routes only for silence",
+        "a dead broker in the routes longer than a closed connection allows",
+        "routes",
+        ("R16",),
+        "alibaba/RocketMQ#173: sends to a crashed broker fail for two minutes",
     ),
     "namesrv-never-expires": Defect(
         "namesrv",
         "a broker leaves the routes only by unregistering, never for silence or a closed connection",
         "a dead broker in the routes longer than its expiry allows",
+        "routes",
+        ("R16",),
+        "alibaba/RocketMQ#173, rocketmq#3143: clients go on being sent to a broker that is gone",
     ),
 }
+"""Who finds whom."""
+
+DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **ROUTING}
 
 
-def checked_defects(names: Iterable[str], node: Literal["namesrv", "broker"] | None = None) -> frozenset[str]:
+def checked_defects(names: Iterable[str], node: Kind | None = None) -> frozenset[str]:
     """*names* as a set; ``ValueError`` for one that does not exist, or (given *node*) belongs to the other kind."""
     chosen = list(names)
     for name in chosen:

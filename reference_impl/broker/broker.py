@@ -66,7 +66,7 @@ _UNSAVED = ("broker", "unsaved")
 class Broker:
     """A broker node (``Role``).
 
-    ``config`` holds RocketMQ's properties; ``defects`` are names of planted bugs, handed to the store. ``on_start``
+    ``config`` holds RocketMQ's properties; ``defects`` are names of planted bugs, handed to its parts. ``on_start``
     recovers the store, listens on ``listenPort`` and ``listenPort − 2`` and registers with every NameServer;
     ``on_stop`` flushes, writes the tables, unregisters, and calls ``env.exit()``. :class:`ConfigurationError` for a
     configuration that this broker cannot be.
@@ -79,7 +79,7 @@ class Broker:
         store.on_arrived = self._arrived
         remoting = Remoting(self._handle, on_gone=self._connection_gone)
         topics = TopicTable(config)
-        registration = Registration(config, remoting, topics, self._order_changed)
+        registration = Registration(config, remoting, topics, self._order_changed, self.defects)
         self._registration = registration
         self._state = State(
             config=config,
@@ -90,6 +90,7 @@ class Broker:
             delays=DelayedDelivery(store, config.delay_levels),
             files=_files(config, store.config.store_path_root_dir),
             announce=registration.announce,
+            saves_topics="topics-saved-at-stop" not in self.defects,
         )
         self.replication = Replication(
             ReplicationConfig.from_properties(config.properties),
@@ -166,6 +167,9 @@ class Broker:
         if (offsets := state.files.offsets.load(env)) is not None:
             state.offsets.load(offsets)
         state.store.load(env)
+        if "orphan-cleanup-at-start" in self.defects:
+            for topic in dict.fromkeys(topic for topic, _ in state.store.queues() if topic not in state.topics.topics):
+                state.store.delete_topic(env, topic)
         if (delays := state.files.delays.load(env)) is not None:
             state.delays.load(delays)
         state.topics.start_version(env.wall())

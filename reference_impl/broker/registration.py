@@ -12,7 +12,7 @@ first counts, once every NameServer has answered or failed. If none answers, not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Final
 from zlib import crc32
 
@@ -28,6 +28,7 @@ from reference_impl.wire.registration import write_registration
 from reference_impl.wire.remoting import Answer, CallFailed, Remoting
 
 Done = Callable[[Environment], None]
+OnAnswered = Callable[[Environment, Address, Answer], None]
 OnMaster = Callable[[Environment, Address | None, Address | None], None]
 """(env, address of the master, its HA address); ``None``: there is none alive."""
 
@@ -39,8 +40,16 @@ _KEY: Final = ("registration", "periodic")
 class Registration:
     """The NameServer side of one broker. ``on_order`` is called when an answer changed the ordered topics."""
 
-    def __init__(self, config: BrokerConfig, remoting: Remoting, topics: TopicTable, on_order: Done) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        remoting: Remoting,
+        topics: TopicTable,
+        on_order: Done,
+        defects: Collection[str] = (),
+    ) -> None:
         self.config = config
+        self._defects = defects
         self._remoting = remoting
         self._topics = topics
         self._on_order = on_order
@@ -120,15 +129,30 @@ class Registration:
                 first.append(answer)
             self._answered(env, server, answer, gather)
 
-        for server in self.config.nameservers:
-            self._remoting.call(
-                env,
-                server,
-                _copy(request),
-                self.config.register_timeout_ns,
-                lambda env, answer, server=server: answered(env, server, answer),  # type: ignore[misc]
-            )
+        servers = self.config.nameservers
+        if "registration-in-turn" in self._defects:
+            self._ask_in_turn(env, request, servers, answered)
+            return
+        for server in servers:
+            self._ask(env, request, server, answered)
         gather.check(env)
+
+    def _ask(self, env: Environment, request: Command, server: Address, answered: OnAnswered) -> None:
+        timeout_ns = self.config.register_timeout_ns
+        self._remoting.call(env, server, _copy(request), timeout_ns, lambda env, answer: answered(env, server, answer))
+
+    def _ask_in_turn(
+        self, env: Environment, request: Command, servers: Sequence[Address], answered: OnAnswered
+    ) -> None:
+        """The planted bug: nobody else is told before the first has answered, nobody at all if it does not."""
+
+        def then(env: Environment, server: Address, answer: Answer) -> None:
+            answered(env, server, answer)
+            if not isinstance(answer, CallFailed):
+                self._ask_in_turn(env, request, servers[1:], answered)
+
+        if servers:
+            self._ask(env, request, servers[0], then)
 
     def _request(self, table: TopicConfigTable) -> Command:
         config = self.config

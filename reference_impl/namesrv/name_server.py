@@ -107,6 +107,8 @@ class NameServer:
     def _on_link_gone(self, env: Environment, link: Link) -> None:
         if "namesrv-never-expires" in self.defects:
             return
+        if "namesrv-ignores-close" in self.defects:
+            return
         for address in self._registry.drop_link(link):
             env.note("broker_removed", address=address, why="closed")
 
@@ -183,6 +185,9 @@ class NameServer:
 
     def _unregister(self, env: Environment, link: Link, request: Command) -> Command:
         key = _broker_key(request)
+        if "unregister-drops-name" in self.defects:
+            for address in self._registry.member_group(key.cluster, key.name).broker_addrs.values():
+                self._registry.drop(address)
         if self._registry.unregister(key):
             env.note("broker_removed", address=key.address, why="unregistered")
         return Command(ResponseCode.SUCCESS)

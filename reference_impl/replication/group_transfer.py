@@ -59,7 +59,7 @@ class GroupTransfer:
     def reported(self, env: Environment) -> None:
         """A slave has told how far it is."""
         waiting = self._waiting
-        while waiting and self._is_copied(waiting[0].end):
+        while waiting and (self._is_copied(waiting[0].end) or "transfer-acks-all" in self._defects):
             waiting.popleft().decide(env, PutStatus.PUT_OK)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
@@ -68,7 +68,8 @@ class GroupTransfer:
             return False
         waiting, now = self._waiting, env.now()
         while waiting and waiting[0].deadline_ns <= now:
-            waiting.popleft().decide(env, PutStatus.FLUSH_SLAVE_TIMEOUT)
+            status = PutStatus.PUT_OK if "slave-timeout-is-ok" in self._defects else PutStatus.FLUSH_SLAVE_TIMEOUT
+            waiting.popleft().decide(env, status)
         if waiting:
             env.set_timer(_KEY, waiting[0].deadline_ns - now)
         return True
@@ -79,6 +80,8 @@ class GroupTransfer:
         return bool(self._master.connections) and behind < self._config.ha_slave_fallbehind_max
 
     def _is_copied(self, end: int) -> bool:
+        if "ha-new-slave-counts" in self._defects and any(c.requested < 0 for c in self._master.connections.values()):
+            return True
         if self._config.slaves_to_wait_for == 1 and not self._config.is_5x:
             return self._master.push2_slave_max_offset >= end
         acks = sum(connection.acked >= end for connection in self._master.connections.values())

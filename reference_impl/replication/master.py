@@ -138,7 +138,8 @@ class HaMaster:
         if report == -1 or connection.next_offset != -1:
             return
         end = self._store.log_end
-        start = end - end % self._file_size if report == 0 else report
+        is_new = report == 0 or "ha-start-from-last-file" in self._defects
+        start = end - end % self._file_size if is_new else report
         if "ha-start-from-acked" in self._defects:
             start = max(start, self.push2_slave_max_offset)
         connection.next_offset = connection.taken = start
@@ -188,6 +189,10 @@ class HaMaster:
         env.send(connection.link, encode_frame(connection.next_offset, data))
         connection.next_offset += len(data)
         connection.written_ns = now
+        if "ha-counts-sent" in self._defects:
+            connection.acked = connection.next_offset
+            self.push2_slave_max_offset = max(self.push2_slave_max_offset, connection.acked)
+            self._on_report(env)
 
     # --- time -------------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,8 @@ class HaClient:
         self._last_read_ns = 0
         self._unwritten: list[tuple[int, bytes]] = []
         """Only with the defect ``slave-acks-in-memory``."""
+        self._has_followed = False
+        """Something has come from a master in this life."""
         if config.ha_master_address and not config.is_5x:
             self.address = config.ha_master_address
 
@@ -157,6 +159,7 @@ class HaClient:
             env.set_timer(_WRITE, WRITE_NS)
         else:
             self._store.append_raw(env, offset, body)
+        self._has_followed = True
         if self._received_to > self._reported:
             self._report(env, self._received_to)
 
@@ -184,7 +187,8 @@ class HaClient:
     def _look(self, env: Environment) -> None:
         """One turn of the loop: say again where we are, if nothing was said for too long."""
         now = env.now()
-        if now - self._last_write_ns > self._config.heartbeat_ns:
+        is_silent = "slave-reports-only-progress" in self._defects and self._has_followed
+        if now - self._last_write_ns > self._config.heartbeat_ns and not is_silent:
             self._report(env, self._reported)
         if self._config.is_5x and now - self._last_read_ns > self._config.housekeeping_ns:
             self._close(env, "silent", pause=False)

@@ -78,6 +78,8 @@ class MappedFiles:
         self.on_force_failed: Callable[[Environment, str, str], None] | None = None
         self._forcing = forcing
         self._is_precreating = is_precreating
+        self.skips_old_file = False
+        """The planted bug ``roll-skips-flush``: what is not forced when a new file begins never will be."""
         self._is_strict = is_strict
         self._precreated = ""
         self._is_flushing = False
@@ -150,6 +152,8 @@ class MappedFiles:
             self._forcing.names_changed()
         file = MappedFile(name, start, self.file_size)
         self.files.append(file)
+        if self.skips_old_file:
+            self.flushed_to = file.start
         if self._is_precreating:
             self._precreate(env, file.end)
         return file

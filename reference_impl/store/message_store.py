@@ -10,9 +10,7 @@ a message before it is flushed, and a producer may have its answer before the me
 How a role uses it. Construct, ``load(env)`` in ``on_start``, then forward ``on_timer``, ``on_synced`` and
 ``on_disk_error``: each returns whether the event was the store's. ``shutdown(env, done)`` in ``on_stop``.
 
-    ack-before-fsync   SYNC_FLUSH answers PUT_OK without waiting for the force
-    skip-last-record   recovery drops the last good record of the log
-    reuse-offset       after a restart a queue goes on one offset too low: the offset of its last message is given again
+Planted bugs are named in :mod:`reference_impl.defects`; the store's are read here and handed to its parts.
 
 Limits. Page-cache-busy does not exist (a step never holds a lock). transientStorePool and multi-path commit logs are
 not implemented; ``StoreConfig`` refuses them. The exclusive lock on the ``lock`` file is the runtime's business.
@@ -85,6 +83,7 @@ class MessageStore:
             is_strict=config.strict_flush,
         )
         log.on_force_failed = self._force_failed
+        log.skips_old_file = "roll-skips-flush" in self.defects
         self._acceptance = Acceptance(config, self.delay_levels)
         self._log = CommitLog(log, config.store_host, self.delay_levels)
         self._queues = ConsumeQueues(f"{root}/consumequeue", config.mapped_file_size_consume_queue, self._forcing)
@@ -110,9 +109,11 @@ class MessageStore:
         if config.flush_disk_type == "SYNC_FLUSH":
             self._flush = self._group_commit = GroupCommit(config, log, self._checkpoint)
         else:
-            self._flush = AsyncFlush(config, log, self._checkpoint)
-        self._queue_flush = QueueFlush(config, self._queues, self._checkpoint)
-        self._retention = Retention(config, log, self._queues, self._index, self.flags, self._update_writable)
+            self._flush = AsyncFlush(config, log, self._checkpoint, self.defects)
+        self._queue_flush = QueueFlush(config, self._queues, self._checkpoint, self.defects)
+        self._retention = Retention(
+            config, log, self._queues, self._index, self.flags, self._update_writable, self.defects
+        )
         self._timers: dict[str, Callable[[Environment, str], None]] = {
             "reput": lambda env, name: self._dispatcher.on_timer(env),
             "flush": self._flush.on_timer,
@@ -143,10 +144,12 @@ class MessageStore:
             self._checkpoint,
             self._dispatcher,
             self.delay_levels,
-            drops_last="skip-last-record" in self.defects,
+            self.defects,
         )
         recovered = recovery.run(env, is_clean=is_clean)
         self._log.next_offsets = self._queues.next_offsets()
+        if "offset-table-ignores-tail" in self.defects:
+            self._log.next_offsets = recovery.queue_ends
         if "reuse-offset" in self.defects:
             self._log.next_offsets = {key: max(0, next_ - 1) for key, next_ in self._log.next_offsets.items()}
         env.note("recovered", **recovered._asdict())
@@ -259,6 +262,9 @@ class MessageStore:
             return
         try:
             records = self._log.append(env, accepted)
+            if "append-twice-at-roll" in self.defects and self._begins_file(records[0]):
+                self._dispatcher.appended(env, records)
+                records = self._log.append(env, accepted)
         except FileUnavailable as error:
             on_stored(env, PutResult(PutStatus.CREATE_MAPEDFILE_FAILED, remark=str(error)))
             return
@@ -270,12 +276,18 @@ class MessageStore:
         if self.on_appended is not None:
             self.on_appended(env, self.log_end)
 
+    def _begins_file(self, record: Dispatched) -> bool:
+        return record.physical_offset > 0 and record.physical_offset % self.config.mapped_file_size_commit_log == 0
+
     def _decide(self, env: Environment, accepted: Accepted, records: list[Dispatched], on_stored: OnStored) -> None:
         """Answer now, or when flush and replicas have decided."""
         first, last = records[0], records[-1]
         end = last.physical_offset + last.size
         places = tuple([record.physical_offset for record in records])
-        result = PutResult(PutStatus.PUT_OK, places, first.queue_offset, first.store_timestamp, end)
+        queue_offset = first.queue_offset
+        if "offset-from-wrong-base" in self.defects and self._begins_file(first):
+            queue_offset -= 1
+        result = PutResult(PutStatus.PUT_OK, places, queue_offset, first.store_timestamp, end)
         waits_for_flush = self._group_commit is not None and accepted.waits and "ack-before-fsync" not in self.defects
         waits_for_replicas = self.replica_gate is not None and accepted.waits
         if not waits_for_flush:

@@ -10,6 +10,7 @@ One timer; a pass begins only when the last is over. Within a pass the queues ar
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from reference_impl.environment import MS, Environment
@@ -25,8 +26,11 @@ _FLUSHES_AT_STOP: Final = 3
 class QueueFlush:
     """The service of one store."""
 
-    def __init__(self, config: StoreConfig, queues: ConsumeQueues, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, config: StoreConfig, queues: ConsumeQueues, checkpoint: Checkpoint, defects: Collection[str] = ()
+    ) -> None:
         self._config, self._queues, self._checkpoint = config, queues, checkpoint
+        self._defects = defects
         self._last_thorough_ms = 0
         self._outstanding = 0
         self._is_stopped = False
@@ -41,6 +45,9 @@ class QueueFlush:
         if wall >= self._last_thorough_ms + self._config.flush_consume_queue_thorough_interval:
             self._last_thorough_ms = wall
             logics_ms = self._checkpoint.logics_ms
+            if "checkpoint-before-force" in self._defects:
+                self._save(env, logics_ms, self._passed)
+                return
             self._flush(env, 0, lambda env: self._save(env, logics_ms, self._passed))
         else:
             self._flush(env, self._config.flush_consume_queue_least_pages, self._passed)

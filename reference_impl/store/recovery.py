@@ -56,7 +56,10 @@ class Recovered(NamedTuple):
 
 
 class Recovery:
-    """One recovery. ``drops_last``: the planted bug ``skip-last-record``."""
+    """One recovery.
+
+    ``queue_ends``: the next number of every queue as its own files tell, before anything is dispatched again.
+    """
 
     def __init__(
         self,
@@ -66,11 +69,12 @@ class Recovery:
         checkpoint: Checkpoint,
         dispatcher: Dispatcher,
         levels: DelayLevels,
-        *,
-        drops_last: bool,
+        defects: frozenset[str] = frozenset(),
     ) -> None:
         self._config, self._log, self._queues, self._checkpoint = config, log, queues, checkpoint
-        self._dispatcher, self._levels, self._drops_last = dispatcher, levels, drops_last
+        self._dispatcher, self._levels, self._defects = dispatcher, levels, defects
+        self._drops_last = "skip-last-record" in defects
+        self.queue_ends: dict[tuple[str, int], int] = {}
         self._records = 0
         self._last_place = -1
         self._is_clean = True
@@ -81,6 +85,7 @@ class Recovery:
         self._is_clean = is_clean
         for queue in self._queues.all():
             queue.recover(env)
+        self.queue_ends = self._queues.next_offsets()
         queues_end = self._queues.max_physical
         if self._log.files:
             first = self._first_file(env)
@@ -126,13 +131,14 @@ class Recovery:
 
     def _scan(self, env: Environment, first: int) -> int:
         reader = LogReader(self._levels, check_crc=self._config.check_crc_on_recover, is_whole=True)
-        end = walk(env, self._log.files[first:], reader, lambda place, record: self._seen(env, place, record))
+        files = self._log.files[first : first + 1 if "recovery-stops-at-border" in self._defects else None]
+        end = walk(env, files, reader, lambda place, record: self._seen(env, place, record))
         return self._last_place if self._drops_last and self._last_place >= 0 else end
 
     def _seen(self, env: Environment, place: int, record: Dispatched) -> None:
         self._records += 1
         self._last_place = place
-        if not self._is_clean:
+        if not self._is_clean and "recovery-skips-dispatch" not in self._defects:
             self._dispatcher.take(env, record)
 
     # --- afterwards -------------------------------------------------------------------------------------------------
@@ -142,7 +148,7 @@ class Recovery:
         self._log.truncate(env, end)
         if self._drops_last:
             queues_end = max(queues_end, self._queues.max_physical)
-        if queues_end >= end:
+        if queues_end >= end and "queue-tail-not-cut" not in self._defects:
             self._queues.truncate(env, end)
         if self._config.clean_truncated_tail:
             for row in (self._log, *[queue.files for queue in self._queues.all()]):
@@ -169,4 +175,6 @@ class Recovery:
     def _dispatch_rest(self, env: Environment) -> None:
         """RocketMQ waits at its start until dispatch has caught up, then goes on."""
         self._dispatcher.position = max(self._queues.max_physical, self._log.start, 0)
+        if "recovery-skips-dispatch" in self._defects:
+            self._dispatcher.position = self._log.end
         self._dispatcher.run(env)

@@ -17,7 +17,7 @@ Limits. Hours of ``deleteWhen`` are UTC, because a role knows no time zone. A fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from reference_impl.environment import MS, SECOND, Environment
@@ -47,9 +47,10 @@ class Retention:
         index: Index | None,
         flags: RunningFlags,
         on_flags: Callable[[], None],
+        defects: Collection[str] = (),
     ) -> None:
         self._config, self._log, self._queues, self._index = config, log, queues, index
-        self._flags, self._on_flags = flags, on_flags
+        self._flags, self._on_flags, self._defects = flags, on_flags, defects
         self._hours = tuple(int(hour) for hour in config.delete_when.split(";") if hour.strip())
         self._is_forced = False
         self._left_in_run = 0
@@ -88,7 +89,7 @@ class Retention:
         if percent > self._config.disk_space_warning_level_ratio:
             changed = self._flags.set(DISK_FULL)
         else:
-            changed = self._flags.clear(DISK_FULL)
+            changed = "disk-full-sticks" not in self._defects and self._flags.clear(DISK_FULL)
         if changed:
             env.note("disk_full" if self._flags.bits & DISK_FULL else "disk_ok", percent=percent)
             self._on_flags()
@@ -127,7 +128,7 @@ class Retention:
         first = self._log.files[0]
         if first.end > self._log.flushed_to:
             return False
-        if self._is_forced and self._config.clean_file_forcibly_enable:
+        if (self._is_forced and self._config.clean_file_forcibly_enable) or "retention-ignores-age" in self._defects:
             return True
         return env.wall() >= env.modified(first.name) + self._config.file_reserved_time_hours * 3_600_000
 

@@ -1,0 +1,123 @@
+"""The exhibits: what it takes to reach each planted bug, and what its checker must say.
+
+Question: in which scenario does a bug of :mod:`reference_impl.defects` show itself, how is it told from any other, and
+with which seeds is that known? ``hunt`` looks for it in many seeds, the tests replay the known ones.
+
+A bug is *found* in a run if the check that the registry names has FAILed with an anomaly of one of ``kinds`` whose
+sentence holds all ``words``: which nodes, which fault, which mechanism. FAIL alone is not enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from checkers.verdict import Anomaly, Outcome, Verdict
+from harness.run import RunResult, run_scenario
+from harness.scenario import Scenario
+from harness.scenario_file import load
+from reference_impl.defects import DEFECTS
+
+SCENARIOS: Final = Path(__file__).with_name("scenarios")
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """*scenario* without its ``museum-``; *kinds*: the anomalies that prove it; *words*: what a person must be told;
+    *seeds*: some with which it is found."""
+
+    scenario: str
+    kinds: tuple[str, ...]
+    words: tuple[str, ...]
+    seeds: tuple[int, ...] = (1,)
+
+    @property
+    def path(self) -> Path:
+        """The scenario's file."""
+        return SCENARIOS / f"museum-{self.scenario}.yaml"
+
+
+LOST: Final = ("lost",)
+KILLED: Final = ("broker-a gone", "although no power cut of it followed", "kill of broker-a-0")
+CUT: Final = ("broker-a gone after cut_power of broker-a-0", "sync flush promises: SEND_OK meant the disk")
+ADOPTED: Final = ("broker-a gone after adopt_slave of broker-a-0", "it has everything for which SEND_OK was said")
+TWO_VALUES: Final = ("two-values-one-offset",)
+TWO_MESSAGES: Final = ("chaos/broker-a/", "holds two different messages", "kill of broker-a-0")
+MISSING: Final = ("replica-missing",)
+STUCK: Final = ("on broker-a-1: the slave has not got these",)
+STALE: Final = ("namesrv-1 still listed broker-a", "kill of broker-a-0", "had ended it")
+
+EXHIBITS: Final = {
+    "ack-before-fsync": Exhibit("sync-power-cut", LOST, CUT),
+    "flush-loop-ends": Exhibit("async-power-cut", LOST, ("lost by cut_power of broker-a-0", "must have reached them")),
+    "roll-skips-flush": Exhibit("sync-power-cut", LOST, CUT),
+    "checkpoint-before-force": Exhibit("checkpoint", LOST, CUT, seeds=(2,)),
+    "recovery-skips-dispatch": Exhibit("sync-power-cut", LOST, CUT),
+    "recovery-stops-at-border": Exhibit("kill", LOST, KILLED),
+    "queue-tail-not-cut": Exhibit(
+        "async-power-cut",
+        ("skipped-in-read", "hole-without-writer"),
+        ("chaos/broker-a/", "cut_power of broker-a-0"),
+        (2,),
+    ),
+    "skip-last-record": Exhibit("kill", LOST, KILLED),
+    "offset-table-ignores-tail": Exhibit(
+        "kills", TWO_VALUES, ("chaos/broker-a/", "holds two different messages", "restart of broker-a-0")
+    ),
+    "reuse-offset": Exhibit("kill", TWO_VALUES, TWO_MESSAGES),
+    "offset-from-wrong-base": Exhibit("kill", TWO_VALUES, ("chaos/broker-a/", "holds two different messages")),
+    "append-twice-at-roll": Exhibit("kill", ("duplicated",), ("was sent once", "but is there twice")),
+    "retention-ignores-age": Exhibit("retention", LOST, ("broker-a gone", "no fault was injected")),
+    "topics-saved-at-stop": Exhibit(
+        "kill", ("unreachable",), ("broker-a-0 answered", "the topic does not exist, after kill of broker-a-0")
+    ),
+    "orphan-cleanup-at-start": Exhibit("sync-power-cut", LOST, CUT),
+    "ack-before-replication": Exhibit("slave-adopted", LOST, ADOPTED),
+    "ha-new-slave-counts": Exhibit("new-slave-adopted", LOST, ADOPTED),
+    "ha-counts-sent": Exhibit("cut-off-slave-adopted", LOST, ADOPTED),
+    "slave-acks-in-memory": Exhibit("pair-dies", LOST, ADOPTED),
+    "transfer-acks-all": Exhibit("pair-dies", LOST, ADOPTED, seeds=(8,)),
+    "slave-timeout-is-ok": Exhibit("cut-off-slave-adopted", LOST, ADOPTED),
+    "ha-start-from-acked": Exhibit("slave-wiped", MISSING, STUCK),
+    "ha-start-from-last-file": Exhibit("slave-away", MISSING, STUCK),
+    "ha-skips-file-tail": Exhibit("slave-away", MISSING, STUCK),
+    "slave-reports-only-progress": Exhibit("master-away", MISSING, STUCK),
+    "registration-in-turn": Exhibit(
+        "nameserver-dies", ("dropped-early",), ("namesrv-2 no longer listed broker-a", "nothing had ended it")
+    ),
+    "unregister-drops-name": Exhibit(
+        "slave-leaves", ("dropped-early",), ("namesrv-1 no longer listed broker-a", "nothing had ended it")
+    ),
+    "namesrv-ignores-close": Exhibit("broker-dies", ("stale-route",), STALE),
+    "namesrv-never-expires": Exhibit("broker-dies", ("stale-route",), STALE),
+}
+
+
+@cache
+def scenario_of(path: Path) -> Scenario:
+    """A scenario file, read once."""
+    return load(path)
+
+
+def run(defect: str, seed: int, *, honest: bool = False) -> RunResult:
+    """One run of the exhibit of *defect*, or of its honest twin; nothing is kept."""
+    exhibit = EXHIBITS[defect]
+    defects = () if honest else (defect,)
+    return run_scenario(scenario_of(exhibit.path), seed=seed, keep="none", defects=defects)
+
+
+def command(defect: str, seed: int) -> str:
+    """What a person types to see it."""
+    return f"mqchaos run {EXHIBITS[defect].path.stem} --defect {defect} --seed {seed}"
+
+
+def proof(defect: str, result: RunResult) -> Anomaly | None:
+    """What proves that *defect* was found in *result*; ``None``: it was not."""
+    exhibit = EXHIBITS[defect]
+    verdict = next((v for v in result.verdicts if v.check == DEFECTS[defect].check), Verdict("none", Outcome.PASS))
+    for anomaly in verdict.anomalies:
+        if not anomaly.allowed and anomaly.kind in exhibit.kinds and all(w in anomaly.sentence for w in exhibit.words):
+            return anomaly
+    return None

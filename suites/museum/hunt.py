@@ -1,0 +1,132 @@
+"""The hunt: within how many seeds is each planted bug found, and is the honest twin silent on all of them?
+
+    python -m suites.museum.hunt [--only NAME …] [--seeds 50] [--twins 200]
+
+Every exhibit is run with seeds 1 to ``--seeds``, on to 200 where none of them has found it; every scenario without any
+bug with seeds 1 to ``--twins``. What came out goes to ``docs/museum-results.json`` after each exhibit, entries of the
+others stay; ``python -m suites.museum.page`` makes the page of it. Ends with 1 if a bug was not found or a twin did not
+pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.summary import lines_of
+from reference_impl.defects import DEFECTS
+from suites.museum.exhibits import EXHIBITS, command, proof, run
+
+RESULTS: Final = Path(__file__).resolve().parents[2] / "docs" / "museum-results.json"
+SEEDS_MAX: Final = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One bug: *found* in so many of *seeds* runs, *first* with that seed (0: never); *sentence* and *summary* are what
+    was said then, *others* how many anomalies of other kinds and checks the runs showed beside it."""
+
+    seeds: int
+    found: int
+    first: int
+    sentence: str
+    summary: Sequence[str]
+    others: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """One scenario without bugs: how many of *seeds* runs ended how."""
+
+    seeds: int
+    outcomes: Mapping[str, int]
+
+
+def hunt(name: str, seeds: int) -> Finding:
+    """Run the exhibit with seeds 1 to *seeds*, and on until it is found or 200 are used up."""
+    found = first = seed = 0
+    sentence, summary = "", []
+    others: Counter[str] = Counter()
+    while seed < seeds or (not found and seed < SEEDS_MAX):
+        seed += 1
+        result = run(name, seed)
+        seen = proof(name, result)
+        if seen is not None:
+            found += 1
+            first, sentence = first or seed, sentence or seen.sentence
+            summary = summary or lines_of(result, replay=command(name, seed))
+        mine = (DEFECTS[name].check, EXHIBITS[name].kinds)
+        others.update({f"{c} {k}" for c, k in _failures(result.verdicts) if c != mine[0] or k not in mine[1]})
+    return Finding(seed, found, first, sentence, summary, dict(sorted(others.items())))
+
+
+def _failures(verdicts: Sequence[Any]) -> list[tuple[str, str]]:
+    return [(v.check, anomaly.kind) for v in verdicts for anomaly in v.anomalies if not anomaly.allowed]
+
+
+def silence(name: str, seeds: int) -> Twin:
+    """The honest twin of the exhibit *name*."""
+    outcomes = Counter(run(name, seed, honest=True).outcome.name for seed in range(1, seeds + 1))
+    return Twin(seeds, dict(sorted(outcomes.items())))
+
+
+def read_findings() -> dict[str, Finding]:
+    """Recorded findings by bug."""
+    return {name: Finding(**entry) for name, entry in _read()["bugs"].items()}
+
+
+def read_twins() -> dict[str, Twin]:
+    """Recorded silence by scenario (without its ``museum-``)."""
+    return {name: Twin(**entry) for name, entry in _read()["twins"].items()}
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    if not RESULTS.is_file():
+        return {"bugs": {}, "twins": {}}
+    document: dict[str, dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return document
+
+
+def _record(section: str, name: str, entry: Finding | Twin, known: Sequence[str]) -> None:
+    """Put one entry in; entries that are no exhibits any more go."""
+    document = _read()
+    document[section] = {key: value for key, value in document[section].items() if key in known} | {name: asdict(entry)}
+    document[section] = {key: document[section][key] for key in known if key in document[section]}
+    RESULTS.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=tuple(EXHIBITS), metavar="NAME", help="these bugs (default: all)")
+    parser.add_argument("--seeds", type=int, default=50, help="runs of each bug (default: 50)")
+    parser.add_argument("--twins", type=int, default=SEEDS_MAX, help="runs of each scenario without bugs; 0: none")
+    arguments = parser.parse_args()
+    names = arguments.only or list(EXHIBITS)
+    scenarios = {EXHIBITS[name].scenario: name for name in names}
+    bad = 0
+    for name in names:
+        finding = hunt(name, arguments.seeds)
+        bad += not finding.found
+        _record("bugs", name, finding, list(EXHIBITS))
+        _say(f"{name:<28} found in {finding.found} of {finding.seeds}, first with seed {finding.first}")
+    for scenario, name in scenarios.items() if arguments.twins else ():
+        twin = silence(name, arguments.twins)
+        bad += twin.outcomes != {"PASS": twin.seeds}
+        _record("twins", scenario, twin, list(dict.fromkeys(exhibit.scenario for exhibit in EXHIBITS.values())))
+        _say(f"{scenario:<28} {dict(twin.outcomes)}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
