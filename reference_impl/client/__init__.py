@@ -15,6 +15,7 @@ from reference_impl.client.model import (
 )
 from reference_impl.client.producer import Producer, ProducerSettings
 from reference_impl.client.push import PushConsumer, PushSettings
+from reference_impl.client.transactional import TransactionProducer, TransactionState
 
 __all__ = [
     "Admin",
@@ -35,4 +36,6 @@ __all__ = [
     "PushSettings",
     "SendResult",
     "TopicRoute",
+    "TransactionProducer",
+    "TransactionState",
 ]

@@ -1,14 +1,26 @@
-"""Transactions (W43, W44, P71; P72 is the producer's part)."""
+"""Transactions (W43, W44, P71, P72)."""
 
 from __future__ import annotations
 
 import json
 
+from reference_impl.client import (
+    Client,
+    ClientSettings,
+    ProducerSettings,
+    SendResult,
+    TransactionProducer,
+    TransactionState,
+)
+from reference_impl.client import (
+    Message as Sent,
+)
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command
-from reference_impl.wire.message import Message, decode_record, parse_message_id
+from reference_impl.wire.message import Message, decode_record, decode_records, parse_message_id
+from suites.conformance.broker.lives import LivingPeer
 from suites.conformance.broker.peer import Peer, answer, create_topic, drained, eventually, max_offset, pull, send
 from suites.conformance.broker.probing import Start, life, probe
 
@@ -196,3 +208,81 @@ def delayed_half(start: Start) -> None:
     assert (record.topic, record.property_map()["REAL_TOPIC"]) == ("SCHEDULE_TOPIC_XXXX", HALF)
     peer.sleep(3 * SECOND)
     assert max_offset(peer, HALF) == 0
+
+
+# The producer --------------------------------------------------------------------------------------------------------
+
+
+class Application:
+    """A transactional producer on a client of its own; says *words* one after the other when it is asked."""
+
+    def __init__(self, peer: LivingPeer, *words: TransactionState) -> None:
+        self.peer, self.words = peer, list(words)
+        self.ran: list[SendResult] = []
+        self.checked: list[bytes] = []
+        self.ended: list[tuple[str, TransactionState | None]] = []
+        settings = ClientSettings(peer.backend.host("client-2"), (peer.namesrv,), heartbeat_ns=SECOND)
+        self.client = Client(settings)
+        producer = ProducerSettings(group="PG72", send_timeout_ns=10 * SECOND)
+        self.producer = TransactionProducer(self.client, producer, lambda env, half: self._check(half.body))
+        peer.backend.add_client("client-2", self.client)
+        peer.sleep(2 * SECOND)
+
+    def _check(self, body: bytes) -> TransactionState:
+        self.checked.append(body)
+        return self.words.pop(0)
+
+    def _local(self, result: SendResult) -> TransactionState:
+        self.ran.append(result)
+        return self.words.pop(0)
+
+    def send(self, topic: str, body: bytes) -> tuple[str, TransactionState | None]:
+        """(status of the half, word that was sent)."""
+        count = len(self.ended)
+        self.peer.backend.step(
+            "client-2",
+            lambda env: self.producer.send_in_transaction(
+                env,
+                Sent(topic, body, {"DELAY": "1"}),
+                lambda env, result: self._local(result),
+                lambda env, result, state: self.ended.append((result.status, state)),
+            ),
+        )
+        eventually(self.peer, lambda: len(self.ended) > count or None, 12 * SECOND)
+        return self.ended[-1]
+
+
+def visible(peer: Peer, topic: str) -> list[bytes]:
+    """Everything in four queues."""
+    found = [pull(peer, topic, 0, queue=queue, group="CG72") for queue in range(4)]
+    return sorted(m.body for pulled in found if pulled.code == 0 for m in decode_records(pulled.body))
+
+
+@life("P72", "without a slave a sync master's half is rolled back by its producer")
+def rolled_back_by_producer(start: Start) -> None:
+    """5.x says SEND_OK there: it waits for no slave by default."""
+    peer = start(brokerRole="SYNC_MASTER")
+    create_topic(peer, "T72")
+    application = Application(peer, TransactionState.COMMIT)
+    if not peer.release.startswith("4."):
+        assert application.send("T72", b"m") == ("SEND_OK", TransactionState.COMMIT)
+        return
+    assert application.send("T72", b"m") == ("SLAVE_NOT_AVAILABLE", TransactionState.ROLLBACK)
+    assert application.ran == []
+    eventually(peer, lambda: max_offset(peer, OP) or None)
+    assert visible(peer, "T72") == []
+
+
+@life("W43", "W44", "a producer commits, rolls back, and answers a question", is_slow=True)
+def producer_answers(start: Start) -> None:
+    states = TransactionState
+    peer = start(transactionCheckInterval="4000", transactionTimeOut="2000")
+    create_topic(peer, "T72")
+    application = Application(peer, states.COMMIT, states.ROLLBACK, states.UNKNOWN, states.COMMIT)
+    for body in (b"yes", b"no", b"later"):
+        application.send("T72", body)
+    assert [status for status, _ in application.ended] == ["SEND_OK"] * 3
+    assert [state for _, state in application.ended] == [states.COMMIT, states.ROLLBACK, states.UNKNOWN]
+    eventually(peer, lambda: visible(peer, "T72") == [b"yes"] or None)
+    eventually(peer, lambda: visible(peer, "T72") == [b"later", b"yes"] or None, 12 * SECOND)
+    assert application.checked == [b"later"]
