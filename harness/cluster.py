@@ -103,7 +103,9 @@ def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tupl
         "haListenPort": str(HA_PORT),
         "namesrvAddr": ";".join(namesrvs),
         "flushDiskType": f"{scenario.topology.flush.upper()}_FLUSH",
-        "mappedFileSizeCommitLog": str(_commit_log_file_bytes(scenario.workload.size_bytes)),
+        "mappedFileSizeCommitLog": str(
+            _commit_log_file_bytes(scenario.workload.size_bytes + scenario.workload.spread_bytes)
+        ),
         **SMALL_FILES,
     }
 

@@ -327,7 +327,12 @@ class Life:
     def _stage(self) -> Stage:
         workload, mode = self.scenario.workload, self.scenario.mode
         load = Load(
-            workload.producers, workload.consumers, workload.rate_per_s, workload.duration_ns, workload.size_bytes
+            workload.producers,
+            workload.consumers,
+            workload.rate_per_s,
+            workload.duration_ns,
+            workload.size_bytes,
+            workload.spread_bytes,
         )
         namesrvs = [spec.name for spec in self.cluster.nodes if spec.kind == "namesrv"]
         return Stage(

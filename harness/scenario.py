@@ -77,9 +77,9 @@ class Workload:
     rate_per_s: int = 200
     duration_ns: int = 20 * SECOND
     size_bytes: int = 128
+    topic: str = "chaos"
     spread_bytes: int = 0
     """Each body is so much longer at most, as drawn: records of different lengths."""
-    topic: str = "chaos"
 
 
 @dataclass(frozen=True)

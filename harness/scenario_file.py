@@ -103,9 +103,12 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return read
 
 
+BODY_MAX: Final = 4 * SIZES["MiB"]
+
+
 def _body_size(text: str) -> int:
     """RocketMQ refuses bodies above 4 MiB; below 32 bytes the harness has no room for its own head."""
-    return whole(32, 4 * SIZES["MiB"])(str(size_bytes(text)))
+    return whole(32, BODY_MAX)(str(size_bytes(text)))
 
 
 def _topic(text: str) -> str:
@@ -143,6 +146,7 @@ _WORKLOAD: Final = {
     "rate": _Key("rate_per_s", rate_per_s, lambda value: f"{value}/s"),
     "for": _Key("duration_ns", _span_ns, duration_text),
     "size": _Key("size_bytes", _body_size, size_text),
+    "spread": _Key("spread_bytes", size_bytes, size_text),
     "topic": _Key("topic", _topic),
 }
 _DEADLINES: Final = {
@@ -349,6 +353,8 @@ def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:
     load = scenario.workload
     if load.rate_per_s * load.duration_ns // SECOND > MESSAGES_MAX:
         binder.problem(node, f"rate × for is more than {MESSAGES_MAX:,} messages", "a run is checked in memory")
+    if load.size_bytes + load.spread_bytes > BODY_MAX:
+        binder.problem(node, f"size and spread make more than {size_text(BODY_MAX)}", "RocketMQ refuses such bodies")
 
 
 def _check_expect(binder: Binder, node: Node, expect: Expect) -> None:

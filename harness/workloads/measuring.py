@@ -120,7 +120,7 @@ class MeasuringClient:
     ) -> None:
         """One message to one queue; ``then(env, outcome)``. Under another name it is a send to exactly *queue.node*."""
         recorder, stage = self.recorder, self.stage
-        size = stage.load.size_bytes
+        size = stage.load.draw_size(stage.rng)
         message = recorder.message(process.number, process.sequence, size)
         body = encode(Body(recorder.run, message, process.number, process.sequence), size)
         process.sequence += 1

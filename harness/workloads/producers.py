@@ -174,7 +174,7 @@ class Application(Part):
         if self.in_flight == IN_FLIGHT_MAX:
             self._counts["withheld"] += 1
             return
-        recorder, size = self._stage.recorder, self._stage.load.size_bytes
+        recorder, size = self._stage.recorder, self._stage.load.draw_size(self._stage.rng)
         process = self._free.pop() if self._free else Process(recorder.process())
         message = recorder.message(process.number, process.sequence, size)
         body = encode(Body(recorder.run, message, process.number, process.sequence), size)

@@ -36,13 +36,19 @@ class QueueAddress:
 
 @dataclass(frozen=True)
 class Load:
-    """How much: *rate_per_s* is of all producers together, *size_bytes* that of a body."""
+    """How much: *rate_per_s* is of all producers together, *size_bytes* that of a body, which is up to *spread_bytes*
+    longer."""
 
     producers: int
     consumers: int
     rate_per_s: int
     duration_ns: int
     size_bytes: int
+    spread_bytes: int = 0
+
+    def draw_size(self, rng: Random) -> int:
+        """Of the next body, in bytes; nothing is drawn where all are equal."""
+        return self.size_bytes + (rng.randrange(self.spread_bytes + 1) if self.spread_bytes else 0)
 
 
 @dataclass(frozen=True)
