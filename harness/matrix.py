@@ -1,27 +1,32 @@
-"""Every mode against every fault, many seeds a cell, on the simulator, over all cores.
+"""Every mode against every fault, many seeds a cell: on the simulator over all cores, or on processes one by one.
 
 Question: where do promises hold, where is loss shown, and which seed shows a failure?
 
-Model. A row is a configuration (mode and flush type), a column a fault; a cell is one scenario made here, run with
-every seed. Runs are independent and small, so they are handed out one by one to worker processes and come back as a
-few numbers. The outcome of a cell is the worst of its runs, with one addition: where the contract *allows* loss, some
+Model. A row is a configuration (mode and flush type), a column a fault on somebody (a master, a slave, the link between
+them, clients, NameServers); a cell is one scenario made here, run with every seed. Columns that need a slave have cells
+only in rows with slaves. Simulated runs are independent and small, so they are handed out one by one to worker
+processes and come back as a few numbers; runs on real processes share the machine and follow one another. The outcome
+of a cell is the worst of its runs, with one addition: where the contract *allows* loss by a fault of a master, some
 seed must show it, else the fault did not bite and the cell is UNKNOWN (its negative control stayed silent).
 
-Limits. Simulator only: real processes share the machine, so two at a time would disturb each other. An error of the
-harness in one run is UNKNOWN with that error, and does not stop the others.
+Limits. An error of the harness in one run is UNKNOWN with that error, and does not stop the others; what a backend
+refuses is one too, so it is never green. A control that real processes left silent in a few runs proves little: it is
+asked for in the simulator only.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from dataclasses import dataclass, field, replace
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from threading import Thread
+from typing import TYPE_CHECKING, Final
 
 from checkers.contract import contract_of
 from checkers.verdict import Outcome
@@ -43,6 +48,7 @@ class Row:
     mode: Mode
     flush: Flush
     brokers: int
+    slaves: int = 0
 
     @property
     def name(self) -> str:
@@ -54,18 +60,51 @@ ROWS: Final = (
     Row("single-master", "sync", 1),
     Row("multi-master", "async", 3),
     Row("multi-master", "sync", 3),
+    Row("multi-master-multi-slave-async", "async", 2, 1),
+    Row("multi-master-multi-slave-async", "sync", 2, 1),
+    Row("multi-master-multi-slave-sync", "async", 2, 1),
+    Row("multi-master-multi-slave-sync", "sync", 2, 1),
 )
 
-COLUMNS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "kill": {"on": "one of masters", "hold": "3s"},
-    "stop": {"on": "one of masters", "hold": "3s"},
-    "pause": {"on": "one of masters", "hold": "4s"},
-    "restart": {"on": "one of masters"},
-    "cut_power": {"on": "one of masters", "hold": "2s"},
-    "partition": {"on": "clients | masters", "hold": "4s"},
-    "isolate": {"on": "one of masters", "hold": "4s"},
+
+@dataclass(frozen=True)
+class Column:
+    """One fault: what, on whom, for how long. ``of_master``: what it may lose is what the contract lets a master lose.
+    ``load_s`` is longer where the broker itself takes its time to notice."""
+
+    do: str
+    on: str = "one of masters"
+    hold: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    needs_slave: bool = False
+    of_master: bool = True
+    load_s: int = 10
+
+
+MASTER_SLAVE_LINK: Final = "link(master(broker-a), slave(broker-a), ha)"
+
+COLUMNS: Final[Mapping[str, Column]] = {
+    "kill": Column("kill", hold="3s"),
+    "stop": Column("stop", hold="3s"),
+    "pause": Column("pause", hold="4s"),
+    "restart": Column("restart"),
+    "cut_power": Column("cut_power", hold="2s"),
+    "wipe": Column("wipe", hold="2s"),
+    "partition": Column("partition", "clients | masters", "4s"),
+    "isolate": Column("isolate", hold="4s"),
+    "nameservers": Column("kill", "nameservers", "4s", of_master=False),
+    "fill_disk": Column("fill_disk", hold="14s", load_s=30),
+    "clock-ahead": Column("step_clock", hold="4s", options={"by": "150s"}),
+    "clock-back": Column("step_clock", hold="4s", options={"by": "-150s"}),
+    "adopt_slave": Column("adopt_slave", hold="2s", needs_slave=True),
+    "pair-power": Column("cut_power", "broker(broker-a)", "2s", needs_slave=True),
+    "slave-kill": Column("kill", "one of slaves", "3s", needs_slave=True, of_master=False),
+    "slave-pause": Column("pause", "one of slaves", "4s", needs_slave=True, of_master=False),
+    "slave-power": Column("cut_power", "one of slaves", "2s", needs_slave=True, of_master=False),
+    "slave-wipe": Column("wipe", "one of slaves", "2s", needs_slave=True, of_master=False),
+    "slave-link": Column("partition", MASTER_SLAVE_LINK, "4s", needs_slave=True, of_master=False),
 }
-"""A column is a verb; what it hits and for how long."""
+"""Columns of one word are a verb on masters."""
 
 DEFAULT_ROWS: Final = ("single-master/async", "single-master/sync", "multi-master/async")
 DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition")
@@ -84,9 +123,20 @@ class Plan:
     defects: tuple[str, ...] = ()
     keep: Keep = "failures"
     out: Path | None = None
+    backend: str = "sim"
+    target: str = "reference"
 
     def cells(self) -> list[tuple[str, str]]:
-        return [(row, column) for row in self.rows for column in self.columns]
+        return [(row, column) for row in self.rows for column in self.columns if exists(row, column)]
+
+
+def exists(row: str, column: str) -> bool:
+    """Whether there is such a cell: nobody can hit a slave that is not there."""
+    return bool(row_of(row).slaves) or not COLUMNS[column].needs_slave
+
+
+def row_of(name: str) -> Row:
+    return next(row for row in ROWS if row.name == name)
 
 
 @dataclass(frozen=True)
@@ -142,23 +192,29 @@ def chosen(what: str, names: Sequence[str], known: Iterable[str], default: tuple
 
 def scenario_of(row: str, column: str) -> Scenario:
     """The scenario of a cell."""
-    configuration = next(candidate for candidate in ROWS if candidate.name == row)
-    fault = bind_fault(1, at=STRIKES, do=column, **COLUMNS[column])
+    configuration, fault = row_of(row), COLUMNS[column]
+    bound = bind_fault(1, at=STRIKES, do=fault.do, on=fault.on, hold=fault.hold, options=fault.options)
+    topology = Topology(
+        nameservers=1, brokers=configuration.brokers, slaves=configuration.slaves, flush=configuration.flush
+    )
     return Scenario(
         name=f"grid-{row.replace('/', '-')}-{column.replace('_', '-')}",
         mode=configuration.mode,
-        topology=Topology(nameservers=1, brokers=configuration.brokers, flush=configuration.flush),
-        workload=LOAD,
-        faults=(fault,),
-        description=f"{fault} in {row}",
+        topology=topology,
+        workload=replace(LOAD, duration_ns=fault.load_s * SECOND),
+        faults=(bound,),
+        description=f"{bound} in {row}",
         source="matrix",
     )
 
 
 def run_matrix(plan: Plan, jobs: int = JOBS) -> Iterator[Report]:
     """Reports as they come. Closing the iterator drops what has not begun and waits for what has."""
+    if plan.backend != "sim":
+        yield from (run_one(plan, row, column, seed) for seed in plan.seeds for row, column in plan.cells())
+        return
     tasks = ((row, column, seed) for seed in plan.seeds for row, column in plan.cells())
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupt) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin_worker) as pool:
         pending: set[Future[Report]] = set()
         try:
             for task in tasks:
@@ -182,9 +238,18 @@ def _finished(pending: set[Future[Report]]) -> list[Report]:
     return sorted(reports, key=lambda report: (report.row, report.column, report.seed))
 
 
-def _ignore_interrupt() -> None:
-    """Ctrl-C goes to the whole foreground group; the parent decides what ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begin_worker() -> None:
+    """Ctrl-C and SIGTERM may go to the whole process group; the parent decides what ends. With it everybody does."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def run_one(plan: Plan, row: str, column: str, seed: int) -> Report:
@@ -193,7 +258,15 @@ def run_one(plan: Plan, row: str, column: str, seed: int) -> Report:
 
     scenario = scenario_of(row, column)
     try:
-        result = run_scenario(scenario, seed=seed, out=plan.out, defects=plan.defects, keep=plan.keep)
+        result = run_scenario(
+            scenario,
+            backend=plan.backend,
+            target=plan.target,
+            seed=seed,
+            out=plan.out,
+            defects=plan.defects,
+            keep=plan.keep,
+        )
     except HarnessError as error:
         return Report(row, column, seed, Outcome.UNKNOWN, f"{type(error).__name__}: {error.what}")
     return _report(row, column, result)
@@ -221,14 +294,16 @@ def cells_of(plan: Plan, reports: Iterable[Report]) -> list[Cell]:
     for report in reports:
         by_cell[report.row, report.column].append(report)
     cells = (Cell(*key, tuple(sorted(found, key=lambda report: report.seed))) for key, found in by_cell.items())
+    if plan.backend != "sim":
+        return list(cells)
     return [replace(cell, reason=silent_control(cell)) for cell in cells]
 
 
 def silent_control(cell: Cell) -> str:
     """Why the cell proves nothing although its runs pass: loss is allowed there and none was seen."""
     mode, _, flush = cell.row.partition("/")
-    contract = contract_of(mode)
-    promise = contract.promise(cell.column, flush) if contract else None
+    contract, fault = contract_of(mode), COLUMNS[cell.column]
+    promise = contract.promise(fault.do, flush) if contract and fault.of_master else None
     if promise is None or promise.loss == "none" or cell.with_loss or not cell.reports:
         return ""
     return f"{cell.column} may lose messages in {mode} with {flush} flush, and no seed of {len(cell.reports)} shows it"

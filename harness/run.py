@@ -32,6 +32,7 @@ from harness.backends.backend import Target
 from harness.backends.sim.seeds import derive
 from harness.cluster import Cluster, build
 from harness.errors import HistoryError, UsageError
+from harness.fitness import check_plan
 from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
 from harness.recorder import Columns, Recorder, write_tables
@@ -126,7 +127,12 @@ def run_scenario(
     attempt = _attempt(scenario, backend, target, seed, out, defects, keep)
     if keep == "all" or backend != "sim":
         attempt.make_folder()
-    world = open_world(backend, attempt.target, seed, attempt.name, attempt.folder)
+    try:
+        world = open_world(backend, attempt.target, seed, attempt.name, attempt.folder)
+    except BaseException:
+        if attempt.folder is not None and not any(attempt.folder.iterdir()):
+            attempt.folder.rmdir()
+        raise
     try:
         return _run_in(world, attempt, on_progress, interrupt or Interrupt())
     finally:
@@ -147,6 +153,7 @@ def _attempt(
         raise UsageError("only simulated runs can leave nothing behind", hint="keep='failures' or 'all'")
     the_scenario = _scenario(scenario)
     the_target = open_target(target, server_names(the_scenario))
+    check_plan(the_scenario, backend, target)
     the_target.prepare()
     return _Attempt(
         the_scenario,

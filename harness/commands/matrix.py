@@ -1,4 +1,4 @@
-"""``mqchaos matrix``: modes × faults × seeds on the simulator, as one table.
+"""``mqchaos matrix``: modes × faults × seeds, as one table.
 
 Question: at one glance, where do the promises hold?
 """
@@ -9,10 +9,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.commands.run import check_defects, interruptible
+from harness.commands.run import add_world, check_defects, interruptible
 from harness.terminal import OUTCOME_COLOURS, Terminal, Ticker
 
 if TYPE_CHECKING:
+    from harness.errors import HarnessError
     from harness.matrix import Cell, Plan, Report
 
 EPILOG = """\
@@ -20,9 +21,10 @@ examples:
   mqchaos matrix                                               the grid, 20 seeds a cell
   mqchaos matrix --seeds 200 --row single-master/async --fault cut_power
   mqchaos matrix --defect ack-before-fsync                     what the planted bug breaks
+  mqchaos matrix --backend process --target rocketmq:4.9.7 --seeds 1 --row multi-master-multi-slave-sync/async
 
 exit codes:
-  0 every cell PASS    1 some cell FAIL    2 some cell UNKNOWN    64 usage    130 interrupted
+  0 every cell PASS    1 some cell FAIL    2 some cell UNKNOWN    3 a worker died    64 usage    130 interrupted
 """
 WIDTH_WITHOUT_TERMINAL = 120
 FINDINGS_MAX = 12
@@ -49,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of {', '.join(COLUMNS)} (repeatable; default: {', '.join(DEFAULT_COLUMNS)})",
     )
+    add_world(parser)
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug (repeatable)")
     parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help=f"worker processes (default: {JOBS})")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of run folders (default: runs)")
@@ -69,53 +72,67 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from harness.summary import EXIT_CODES
 
     plan = _plan(arguments)
-    terminal.say(
-        f"{len(plan.cells())} cells × {len(plan.seeds)} seeds from {text(plan.seeds[0])}, {arguments.jobs} workers"
-    )
-    reports, is_whole = _run(plan, arguments.jobs, terminal)
+    workers = f"{arguments.jobs} workers" if plan.backend == "sim" else f"one by one on {plan.backend}, {plan.target}"
+    terminal.say(f"{len(plan.cells())} cells × {len(plan.seeds)} seeds from {text(plan.seeds[0])}, {workers}")
+    reports, trouble = _run(plan, arguments.jobs, terminal)
     cells = cells_of(plan, reports)
     if arguments.json:
         terminal.document(_document(plan, cells))
     _show(plan, cells, terminal)
     terminal.result(f"seeds {text(plan.seeds[0])}..{text(plan.seeds[-1])}, {len(reports)} runs")
+    if trouble is not None:
+        raise trouble
+    is_whole = len(reports) == len(plan.cells()) * len(plan.seeds)
     return EXIT_CODES[max(cell.outcome for cell in cells)] if is_whole else EXIT_INTERRUPTED
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
     from harness import seeds
     from harness.errors import UsageError
+    from harness.fitness import check_fit
     from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, ROWS, Plan, chosen
 
     check_defects(arguments.defect)
     if not 1 <= arguments.jobs <= 64:
         raise UsageError(f"--jobs {arguments.jobs} is not within 1 and 64")
-    return Plan(
+    check_fit(arguments.backend, arguments.target)
+    plan = Plan(
         chosen("row", arguments.row, (row.name for row in ROWS), DEFAULT_ROWS),
         chosen("fault", arguments.fault, COLUMNS, DEFAULT_COLUMNS),
         seeds.chosen(arguments.seed, arguments.seeds, None),
         tuple(arguments.defect),
         arguments.keep,
         arguments.out,
+        arguments.backend,
+        arguments.target,
     )
+    if not plan.cells():
+        raise UsageError("there is no such cell", hint="faults of slaves need a row with slaves")
+    return plan
 
 
-def _run(plan: Plan, jobs: int, terminal: Terminal) -> tuple[list[Report], bool]:
-    """All reports, and whether none is missing: a Ctrl-C ends it with what there is."""
+def _run(plan: Plan, jobs: int, terminal: Terminal) -> tuple[list[Report], HarnessError | None]:
+    """The reports there are: all of them, fewer after a Ctrl-C or SIGTERM, or those from before what went wrong."""
+    from harness.errors import HarnessError
     from harness.matrix import Pace, run_matrix
 
     reports: list[Report] = []
+    trouble: HarnessError | None = None
     pace = Pace(len(plan.cells()) * len(plan.seeds))
     with interruptible(terminal) as interrupt, Ticker(terminal) as ticker:
         running = run_matrix(plan, jobs)
-        for report in running:
-            reports.append(report)
-            pace.done += 1
-            ticker.tick(pace.line)
-            if interrupt.presses:
-                running.close()  # type: ignore[attr-defined]  # a generator
-                break
+        try:
+            for report in running:
+                reports.append(report)
+                pace.done += 1
+                ticker.tick(pace.line)
+                if interrupt.presses:
+                    running.close()  # type: ignore[attr-defined]  # a generator
+                    break
+        except HarnessError as error:
+            trouble = error
     terminal.say(pace.line())
-    return reports, len(reports) == pace.total
+    return reports, trouble
 
 
 def _show(plan: Plan, cells: list[Cell], terminal: Terminal) -> None:
@@ -138,8 +155,10 @@ def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
     from rich.text import Text
 
     table = Table(Column(no_wrap=True), *plan.columns)
+    found = {(cell.row, cell.column): cell for cell in cells}
     for row in plan.rows:
-        texts = [Text(_cell_text(cell), style=OUTCOME_COLOURS[cell.outcome.name]) for cell in cells if cell.row == row]
+        its = [found.get((row, column)) for column in plan.columns]
+        texts = [Text(_cell_text(c), style=OUTCOME_COLOURS[c.outcome.name]) if c else Text("–") for c in its]
         table.add_row(row, *texts)
     has_colour = terminal.style("x", "red") != "x"
     console = Console(

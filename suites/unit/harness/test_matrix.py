@@ -6,7 +6,7 @@ import pytest
 
 from checkers.verdict import Outcome
 from harness.errors import UsageError
-from harness.matrix import COLUMNS, ROWS, Plan, Report, cells_of, chosen, scenario_of, silent_control
+from harness.matrix import COLUMNS, ROWS, Plan, Report, cells_of, chosen, exists, scenario_of, silent_control
 from harness.scenario_file import dump, parse
 
 PASS, UNKNOWN, FAIL = Outcome.PASS, Outcome.UNKNOWN, Outcome.FAIL
@@ -44,12 +44,18 @@ def test_where_nothing_may_be_lost_silence_is_golden(row: str, column: str) -> N
     assert silent_control(cell((PASS, 0), row=row, column=column)) == ""
 
 
+def test_what_a_slave_loses_needs_no_control_and_without_slaves_there_is_no_such_cell() -> None:
+    row = "multi-master-multi-slave-async/async"
+    assert silent_control(cell((PASS, 0), row=row, column="slave-power")) == ""
+    assert silent_control(cell((PASS, 0), row=row, column="cut_power")) != ""
+    assert Plan(("multi-master/async",), ("kill", "slave-kill"), range(1)).cells() == [("multi-master/async", "kill")]
+
+
 def test_a_silent_control_does_not_hide_a_failure() -> None:
     assert cell((FAIL, 0), column="cut_power").outcome is FAIL
 
 
-@pytest.mark.parametrize("row", [row.name for row in ROWS])
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(("row", "column"), [(r.name, c) for r in ROWS for c in COLUMNS if exists(r.name, c)])
 def test_every_cell_is_a_scenario_that_a_file_could_hold(row: str, column: str) -> None:
     scenario = scenario_of(row, column)
     assert dump(parse(dump(scenario), "matrix")) == dump(scenario)

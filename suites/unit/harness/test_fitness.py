@@ -1,0 +1,64 @@
+"""What a backend or target cannot do is said before anything is started, and nothing is left behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from faults.plan import bind_fault
+from harness.backends.process import capabilities
+from harness.errors import BackendUnavailable
+from harness.fitness import check_fit, check_plan
+from harness.run import run_scenario
+from harness.scenario import Scenario, Topology
+
+PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
+NOTHING = capabilities.Capabilities("needs root", "needs root")
+
+
+def with_fault(do: str, on: str, **options: str) -> Scenario:
+    return replace(PAIR, faults=(bind_fault(1, at="1s", do=do, on=on, options=options),))
+
+
+@pytest.mark.parametrize(
+    ("do", "on", "why"),
+    [
+        ("partition", "clients | masters", "network of its own"),
+        ("isolate", "one of slaves", "network of its own"),
+        ("cut_power", "masters", "disk of its own"),
+        ("fill_disk", "masters", "disk of its own"),
+        ("step_clock", "masters", "shares|share"),
+    ],
+)
+def test_what_a_machine_without_root_cannot_do(do: str, on: str, why: str, monkeypatch) -> None:
+    monkeypatch.setattr(capabilities, "scan", lambda: NOTHING)
+    with pytest.raises(BackendUnavailable, match=why):
+        check_plan(with_fault(do, on), "process", "reference")
+    check_plan(with_fault(do, on), "sim", "reference")
+
+
+@pytest.mark.parametrize("do", ["kill", "stop", "pause", "wipe", "promote"])
+def test_what_every_machine_can_do(do: str, monkeypatch) -> None:
+    monkeypatch.setattr(capabilities, "scan", lambda: NOTHING)
+    check_plan(with_fault(do, "slaves"), "process", "rocketmq:4.9.7")
+
+
+@pytest.mark.parametrize(("backend", "do"), [("sim", "kill"), ("process", "pause"), ("process", "kill")])
+def test_clients_live_in_the_harness(backend: str, do: str) -> None:
+    with pytest.raises(BackendUnavailable, match="harness's own process"):
+        check_plan(with_fault(do, "one of clients"), backend, "reference")
+    check_plan(with_fault("pause", "one of clients"), "sim", "reference")
+
+
+def test_the_simulator_runs_no_java() -> None:
+    with pytest.raises(BackendUnavailable, match="Java"):
+        check_fit("sim", "reference,slaves=rocketmq:4.9.7")
+
+
+def test_a_refused_plan_leaves_no_folder(tmp_path) -> None:
+    with pytest.raises(BackendUnavailable):
+        run_scenario(with_fault("kill", "client(1)"), seed=1, out=tmp_path)
+    with pytest.raises(BackendUnavailable):
+        run_scenario(with_fault("step_clock", "masters"), backend="process", seed=1, out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
