@@ -3,10 +3,11 @@
 Question: a slave said "there is nothing at this offset". How much was known to be there by then, since when, and may a
 slave of this mode lack it?
 
-Model. A message is *known* at the first instant at which its send was acknowledged or a master showed it. An answer of
-a slave that a queue ends at o is behind by the known messages from o on, and late by the age of the oldest of them
-(the least bound that :mod:`checkers.freshness` gives, on the clock of the run). It is a failure if it lacks a message
-that the mode's slaves must show:
+Model. A slave says so with PULL_NOT_FOUND, and to a reader who is ahead of it with PULL_RETRY_IMMEDIATELY and the
+offset that was asked for: of each node, queue and offset the last such answer counts. A message is *known* at the first
+instant at which its send was acknowledged or a master showed it. An answer that a queue ends at o is behind by the
+known messages from o on, and late by the age of the oldest of them (the least bound that :mod:`checkers.freshness`
+gives, on the clock of the run). It is a failure if it lacks a message that the mode's slaves must show:
 
     slave-lacks      synchronous replication: acknowledged with SEND_OK, longer ago than dispatching may take
                      asynchronous: the same, later than a slave may lag, and nothing stood between it and its master
@@ -63,13 +64,38 @@ def check_freshness(history: History, facts: RunFacts) -> Verdict:
     contract = facts.contract()
     ops = history.ops
     answered = of_slaves(history) & ops.f.mask("pull") & ops.outcome.mask("ok")
-    claims = np.flatnonzero(answered & ops.status.mask("PULL_NOT_FOUND") & (ops.queue >= 0))
+    nothing = ops.status.mask("PULL_NOT_FOUND") | (
+        ops.status.mask("PULL_RETRY_IMMEDIATELY") & (ops.next_offset == ops.offset)
+    )
+    every = np.flatnonzero(answered & nothing & (ops.queue >= 0))
+    claims = _latest(history, every)
     known = {queue: _known(history, queue) for queue in np.unique(ops.queue[claims]).tolist()}
     late = _freshness(history, claims, known)
     anomalies = list(_lacking(history, facts, contract, claims, known)) if contract else []
     reasons = () if contract else (f"no contract for mode {facts.mode!r}",)
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
-    return Verdict("freshness", outcome, tuple(anomalies), _measures(history, answered, claims, late), reasons)
+    measures = _measures(history, answered, every, late)
+    measures |= {
+        "promised_behind_max": max((_promised_behind(history, row, known) for row in claims.tolist()), default=0)
+    }
+    return Verdict("freshness", outcome, tuple(anomalies), measures, reasons)
+
+
+def _latest(history: History, claims: Ints) -> Ints:
+    """The last of *claims* for each node, queue and offset: a reader who is ahead of a slave asks on and on."""
+    ops = history.ops
+    _, last = np.unique(
+        np.stack((ops.node.codes[claims], ops.queue[claims], ops.offset[claims]))[:, ::-1], axis=1, return_index=True
+    )
+    return np.sort(claims[::-1][last])
+
+
+def _promised_behind(history: History, row: int, known: Mapping[int, _Queue]) -> int:
+    """How many messages with SEND_OK the answer lacked."""
+    ops = history.ops
+    its = known[int(ops.queue[row])]
+    first = int(np.searchsorted(its.offset, ops.offset[row]))
+    return int((its.promised[first:] & (its.since[first:] < ops.invoke_ns[row])).sum())
 
 
 def _measures(history: History, answered: Bools, claims: Ints, late: Freshness) -> dict[str, object]:
@@ -80,7 +106,6 @@ def _measures(history: History, answered: Bools, claims: Ints, late: Freshness) 
     return {
         "answers": int(answered.sum()),
         "ends": len(claims),
-        "ends_behind": int((late.behind > 0).sum()),
         "behind_max": int(late.behind.max(initial=0)),
         "late_max_ms": int(late.late.max(initial=0)) // 1_000_000,
         "late_p50_ms": late.percentile(50)[0] // 1_000_000,
@@ -167,13 +192,23 @@ def _is_excused(facts: RunFacts, contract: Contract, node: str, since_ns: int, a
     lag_ns = 0 if complete else contract.replication_lag_ns
     if asked_ns - since_ns <= contract.visible_within_ns + lag_ns + slack_ns:
         return True
-    for fault in _between(facts, node, whole=not complete):
-        ended_ns = fault.heal_ns + CATCH_UP_NS + slack_ns if fault.heal_ns < NEVER_NS else NEVER_NS
-        if fault.begin_ns <= asked_ns < ended_ns and (
-            complete or since_ns >= fault.begin_ns - lag_ns - slack_ns or node in fault.left
-        ):
-            return True
-    return False
+    its_own = any(node in fault.left for fault in facts.faults)
+    return any(
+        begin_ns <= asked_ns < end_ns and (complete or its_own or since_ns >= begin_ns - lag_ns - slack_ns)
+        for begin_ns, end_ns in _apart(facts, node, whole=not complete)
+    )
+
+
+def _apart(facts: RunFacts, node: str, *, whole: bool) -> list[tuple[int, int]]:
+    """Spans in which the slave was away or had not caught up yet: a fault that comes before it has makes one longer."""
+    spans: list[tuple[int, int]] = []
+    for fault in sorted(_between(facts, node, whole=whole), key=lambda fault: fault.begin_ns):
+        healed_ns = fault.heal_ns + CATCH_UP_NS + facts.slack_ns() if fault.heal_ns < NEVER_NS else NEVER_NS
+        if spans and fault.begin_ns <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], healed_ns))
+        else:
+            spans.append((fault.begin_ns, healed_ns))
+    return spans
 
 
 def _slaves_of(facts: RunFacts, node: str) -> int:

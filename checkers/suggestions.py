@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from checkers.columns import Ints
+from checkers.columns import Bools, Ints
 from checkers.facts import MASTER_ID, RunFacts, broker_name
 from checkers.groups import LOOKED_AT, broker_id, groups_of, of_slaves
 from checkers.history import History
@@ -37,8 +37,9 @@ DEFAULT_RATIO = 40
 SMALL_MACHINE_BYTES = 1 << 30
 """No machine that runs a broker has less memory."""
 
-FORGETS_ROUTES_NS = 15_000_000_000
-"""How long a member of a group may go on with a route that it was given: it asks every 5 s, and a pull may hang."""
+RETURN_KNOWN_NS = 50_000_000_000
+"""How long it may take until a member of a group knows that the master is back: a broker that was not ended registers
+again within 30 s, a member asks every 5 s, and a pull may hang."""
 
 
 def has_suggestions(history: History) -> bool:
@@ -154,9 +155,8 @@ def _unasked(history: History, facts: RunFacts) -> Iterator[Anomaly]:
     for group in groups_of(history):
         pulls = np.flatnonzero(ops.group.mask(group) & ops.f.mask("pull"))
         to_slaves = pulls[of_slaves(history)[pulls]]
-        bad = [
-            row for row in to_slaves.tolist() if not _sent_there(history, pulls, row) and not _gone(history, facts, row)
-        ]
+        to_slaves = to_slaves[~_gone(history, facts, to_slaves)]
+        bad = [row for row in to_slaves.tolist() if not _sent_there(history, pulls, row)]
         if bad:
             op = int(ops.op[bad[0]])
             sentence = (
@@ -174,11 +174,14 @@ def _sent_there(history: History, pulls: Ints, row: int) -> bool:
     return bool(len(answered)) and bool((ops.suggested[answered[-2:]] > MASTER_ID).any())
 
 
-def _gone(history: History, facts: RunFacts, row: int) -> bool:
-    master = f"{broker_name(history.ops.node[row])}-{MASTER_ID}"
-    now_ns = int(history.ops.invoke_ns[row])
-    until = FORGETS_ROUTES_NS + facts.slack_ns()
-    return any(
-        master in fault.left + fault.right and fault.begin_ns <= now_ns <= fault.heal_ns + until + 35_000_000_000
-        for fault in facts.faults
-    )
+def _gone(history: History, facts: RunFacts, rows: Ints) -> Bools:
+    """Which of *rows* were asked while the master was hit by something, or before its return had got around."""
+    ops = history.ops
+    gone = np.zeros(len(rows), dtype=np.bool_)
+    for fault in facts.faults:
+        brokers = {broker_name(node) for node in fault.left + fault.right if node.endswith(f"-{MASTER_ID}")}
+        nodes = [node for node in ops.node.values if broker_name(node) in brokers]
+        until_ns = min(fault.heal_ns, 2**61) + RETURN_KNOWN_NS + facts.slack_ns()
+        at = ops.invoke_ns[rows]
+        gone |= ops.node.mask(*nodes)[rows] & (at >= fault.begin_ns) & (at <= until_ns)
+    return gone

@@ -9,7 +9,8 @@ Model. Producers are those of kind ``log``. The members of the group host the re
 suggested, and any other of that name where that one is gone from its routes (RocketMQ: PullAPIWrapper,
 findBrokerAddressInSubscribe). Members enter when an eighth of the load has been given, so that there is something to
 catch up with; then, and again with each quarter of the load, the queues pass from member to member: the old owner
-sends its offset, the new one asks for it and goes on from there. What the client does becomes operations:
+sends its offset, the new one asks for it and goes on from there. When seven eighths have been given, one more client
+enters as a group of its own, and reads everything from the beginning. What the clients do becomes operations:
 
     pull            asked node and offset, answer, next offset, suggested broker id, what was read: all of it is
                     delivered, unless the queue had passed on meanwhile (detail ``taken away``)
@@ -50,6 +51,7 @@ from reference_impl.client.client import Part
 from reference_impl.environment import SECOND, Address, Environment
 
 GROUP: Final = "readers"
+NEWCOMERS: Final = "newcomers"
 POLL_NAMESERVER_NS: Final = 5 * SECOND
 SUSPEND_NS: Final = SECOND
 PULL_TIMEOUT_NS: Final = 8 * SECOND
@@ -75,8 +77,9 @@ class _Call:
 class GroupRecorder(Observer):
     """Writes what a member's client does into the history."""
 
-    def __init__(self, stage: Stage, counts: Counter[str]) -> None:
+    def __init__(self, stage: Stage, group: str, counts: Counter[str]) -> None:
         self._stage, self._recorder, self._counts = stage, stage.recorder, counts
+        self._group = group
         self._queues = {MessageQueue(stage.topic, q.broker, q.queue_id): q for q in stage.queues}
         self._nodes = {address: node for node, address in stage.brokers.items()}
         self._processes: dict[tuple[str, MessageQueue], Process] = {}
@@ -121,7 +124,7 @@ class GroupRecorder(Observer):
             process = Process(self._recorder.process())
         number = self._queues[queue].queue
         node = self._nodes.get(address, address)
-        op = self._recorder.invoke(process.number, f, queue=number, offset=offset, node=node, group=GROUP)
+        op = self._recorder.invoke(process.number, f, queue=number, offset=offset, node=node, group=self._group)
         return _Call(op, process)
 
     def _end(self, op: int, process: Process, f: str, status: str, offset: int = -1) -> None:
@@ -161,9 +164,12 @@ class GroupRecorder(Observer):
 class Member(Part):
     """One member: takes its queues in turn, and in the end reads them to their ends and leaves."""
 
-    def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
+    def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str], group: str = GROUP) -> None:
+        """Member *number* of ``load.consumers``; of the group of newcomers there is only one."""
         self.name, self._stage, self._number = name, stage, number
-        self._record = GroupRecorder(stage, counts)
+        self._is_newcomer = group == NEWCOMERS
+        self._members = 1 if self._is_newcomer else stage.load.consumers
+        self._record = GroupRecorder(stage, group, counts)
         settings = ClientSettings(
             ip=stage.backend.host(name),
             nameservers=tuple(stage.nameservers.values()),
@@ -172,7 +178,7 @@ class Member(Part):
         )
         self.client = Client(settings, self._record)
         pulls = PullSettings(
-            GROUP, suspend_ns=SUSPEND_NS, pull_timeout_ns=PULL_TIMEOUT_NS, from_last=False, confirm=True
+            group, suspend_ns=SUSPEND_NS, pull_timeout_ns=PULL_TIMEOUT_NS, from_last=False, confirm=True
         )
         self._consumer = PullConsumer(self.client, pulls, self._pulled)
         self.client.parts.append(self)
@@ -187,7 +193,8 @@ class Member(Part):
         return self._is_finishing and not self._consumer.assigned() and not self._record.calls
 
     def start(self, env: Environment) -> None:
-        env.set_timer(_ENTER, self._stage.load.duration_ns // 8)
+        eighths = 7 if self._is_newcomer else 1
+        env.set_timer(_ENTER, self._stage.load.duration_ns * eighths // 8)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         if key == _ENTER:
@@ -228,13 +235,12 @@ class Member(Part):
         """Queues of this turn; the only member puts all down and takes them up again."""
         if self._is_finishing:
             return
-        members = self._stage.load.consumers
-        mine = self._stage.queues[(self._number + self._turn) % members :: members]
+        mine = self._stage.queues[(self._number + self._turn) % self._members :: self._members]
         queues = [MessageQueue(self._stage.topic, queue.broker, queue.queue_id) for queue in mine]
         self._stage.recorder.event(
             "note", node=self.name, step="assigned", detail={"queues": [queue.queue for queue in mine]}
         )
-        if members == 1:
+        if self._members == 1:
             self._consumer.assign(env, {})
         self._consumer.assign(env, dict.fromkeys(queues, -1))
         self._turn += 1
@@ -277,6 +283,9 @@ class GroupWorkload(LogWorkload):
             Member(stage, f"client-{load.producers + number + 1}", number, self.counts)
             for number in range(load.consumers)
         ]
+        if self._members:
+            name = f"client-{load.producers + load.consumers + 4}"
+            self._members.append(Member(stage, name, 0, self.counts, NEWCOMERS))
         slaves = _slaves_of(stage)
         self._strays = [Stray(stage, f"client-{load.producers + load.consumers + 3}", slaves)] if slaves else []
 
