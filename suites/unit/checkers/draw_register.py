@@ -122,10 +122,10 @@ def draw_lock(rng: Random, permits: int, refused: bool) -> list[Hold]:
     holds: list[Hold] = []
     now, width = 0, rng.choice((1, 2, 3, 5))
     free_at = [0] * permits
-    for _ in range(rng.randint(2, 4)):
+    for _ in range(rng.randint(permits + 1, permits + 3)):
         slot = free_at.index(min(free_at))
-        now = max(now, free_at[slot]) + rng.randrange(4)
-        until = now + rng.randrange(5)
+        now = max(now, free_at[slot]) + rng.randrange(4 if permits == 1 else 2)
+        until = now + rng.randrange(5) * permits
         inv, ret = max(0, now - rng.randrange(width)), now + rng.randrange(min(width, until - now + 1))
         fate = rng.random()
         if fate < 0.15:
@@ -140,15 +140,20 @@ def draw_lock(rng: Random, permits: int, refused: bool) -> list[Hold]:
             at = rng.randint(now, until)
             holds.append(Hold("refused", max(0, at - rng.randrange(width)), at + rng.randrange(width)))
     if rng.random() < 0.6:
-        hold = rng.choice(holds)
-        shift = rng.choice((-6, -3, -1, 1, 3, 6))
-        if hold.inv + shift >= 0:
-            hold.inv += shift
-            hold.ret += shift if hold.ret < INFINITE else 0
-            if hold.release_inv >= 0:
-                hold.release_inv += shift
-                hold.release_ret += shift if hold.release_ret < INFINITE else 0
+        for _ in range(rng.choice((1, 2, 3)) * permits):
+            _shift(rng, rng.choice(holds))
     return holds
+
+
+def _shift(rng: Random, hold: Hold) -> None:
+    by = rng.choice((-6, -3, -1, 1, 3, 6))
+    if hold.inv + by < 0:
+        return
+    hold.inv += by
+    hold.ret += by if hold.ret < INFINITE else 0
+    if hold.release_inv >= 0:
+        hold.release_inv += by
+        hold.release_ret += by if hold.release_ret < INFINITE else 0
 
 
 def lock_ops(holds: list[Hold]) -> list[Op]:
