@@ -28,6 +28,8 @@ exit codes:
 """
 WIDTH_WITHOUT_TERMINAL = 120
 FINDINGS_MAX = 12
+COLUMNS_MAX = 8
+"""With more faults than that the table is turned: faults go down."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -154,12 +156,14 @@ def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
     from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(Column(no_wrap=True), *plan.columns)
     found = {(cell.row, cell.column): cell for cell in cells}
-    for row in plan.rows:
-        its = [found.get((row, column)) for column in plan.columns]
+    is_turned = len(plan.columns) > COLUMNS_MAX
+    down, across = (plan.columns, plan.rows) if is_turned else (plan.rows, plan.columns)
+    table = Table(Column(no_wrap=True), *(Column(_head(name), overflow="fold") for name in across))
+    for name in down:
+        its = [found.get((other, name) if is_turned else (name, other)) for other in across]
         texts = [Text(_cell_text(c), style=OUTCOME_COLOURS[c.outcome.name]) if c else Text("–") for c in its]
-        table.add_row(row, *texts)
+        table.add_row(name, *texts)
     has_colour = terminal.style("x", "red") != "x"
     console = Console(
         file=StringIO(),
@@ -170,6 +174,11 @@ def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
     with console.capture() as captured:
         console.print(table)
     return captured.get()
+
+
+def _head(name: str) -> str:
+    """With places where a narrow column may break it."""
+    return name.replace("multi-master-multi-slave-", "multi-master multi-slave ").replace("/", " / ")
 
 
 def _cell_text(cell: Cell) -> str:

@@ -44,10 +44,10 @@ def test_what_every_machine_can_do(do: str, monkeypatch) -> None:
     check_plan(with_fault(do, "slaves"), "process", "rocketmq:4.9.7")
 
 
-@pytest.mark.parametrize(("backend", "do"), [("sim", "kill"), ("process", "pause"), ("process", "kill")])
-def test_clients_live_in_the_harness(backend: str, do: str) -> None:
+@pytest.mark.parametrize(("world", "do"), [("sim", "kill"), ("process", "pause"), ("process", "kill")])
+def test_clients_live_in_the_harness(world: str, do: str) -> None:
     with pytest.raises(BackendUnavailable, match="harness's own process"):
-        check_plan(with_fault(do, "one of clients"), backend, "reference")
+        check_plan(with_fault(do, "one of clients"), world, "reference")
     check_plan(with_fault("pause", "one of clients"), "sim", "reference")
 
 
