@@ -111,10 +111,12 @@ def _polls(
     return {"polls": polls, "empties": Claims(queue[empty], end[empty], invoke[empty], ret[empty], empty)}
 
 
-def queue_history(count: int, *, processes: int = 10, seed: int = 1, unknown: float = 0.0) -> QueueInput:
+def queue_history(
+    count: int, *, processes: int = 10, seed: int = 1, unknown: float = 0.0, ties: bool = False
+) -> QueueInput:
     """A FIFO queue: *count* operations, half enqueues; a dequeue that finds nothing answers "empty"."""
     rng = np.random.default_rng(seed)
-    invoke, ret = intervals(rng, count, processes)
+    invoke, ret = intervals(rng, count, processes, ties)
     is_enqueue = rng.random(count) < 0.5
     balance = np.cumsum(np.where(is_enqueue, 1, -1))
     floor = np.minimum.accumulate(np.minimum(balance, 0))
@@ -137,10 +139,12 @@ def queue_history(count: int, *, processes: int = 10, seed: int = 1, unknown: fl
     )
 
 
-def register_history(count: int, *, processes: int = 10, swaps: float = 0.25, seed: int = 1) -> RegisterInput:
+def register_history(
+    count: int, *, processes: int = 10, swaps: float = 0.25, seed: int = 1, ties: bool = False
+) -> RegisterInput:
     """A register with distinct values: half reads, the rest writes and successful swaps."""
     rng = np.random.default_rng(seed)
-    invoke, ret = intervals(rng, count, processes)
+    invoke, ret = intervals(rng, count, processes, ties)
     kind = rng.random(count)
     changes = kind < 0.5
     before = np.cumsum(changes) - changes - 1

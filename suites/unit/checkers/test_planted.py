@@ -7,8 +7,20 @@ import pytest
 
 from checkers.columns import NEVER
 from checkers.log import LogInput, check_log
+from checkers.max_register import check_max_register
+from checkers.mutex import check_mutex
 from checkers.queue import check_queue
 from checkers.register import check_register
+from suites.unit.checkers.plants import (
+    LOG_PLANTS,
+    MUTEX_PLANTS,
+    QUEUE_PLANTS,
+    REGISTER_PLANTS,
+    commit_history,
+    drained,
+    fetch_of_less,
+    hold_history,
+)
 from suites.unit.checkers.synthetic import PLANTS, log_history, queue_history, register_history, victim
 
 SHAPES = {
@@ -106,6 +118,84 @@ def test_honest_registers_pass_and_one_old_read_is_found(swaps: float) -> None:
     (violation,) = check_register(register).violations
     assert violation.kind in ("zones-overlap", "zone-inside-zone", "order-in-block")
     assert len(violation.ops) <= 4
+
+
+FRACTIONS = pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
+
+
+@FRACTIONS
+@pytest.mark.parametrize("plant", LOG_PLANTS)
+def test_what_a_log_may_not_show_is_found_one_stamp_off(plant: str, fraction: float) -> None:
+    put, kind = LOG_PLANTS[plant]
+    honest = log_history(6_000, unknown=0.0)
+    assert kind in [violation.kind for violation in check_log(put(honest, fraction, 1)).violations]
+    assert check_log(put(honest, fraction, 0)).linearizable is True
+
+
+@FRACTIONS
+@pytest.mark.parametrize("unknown", [0.0, 0.001, 0.01, 0.05])
+@pytest.mark.parametrize("plant", QUEUE_PLANTS)
+def test_what_a_queue_may_not_do_is_found_one_stamp_off(plant: str, unknown: float, fraction: float) -> None:
+    put, kind, ordered = QUEUE_PLANTS[plant]
+    honest = drained(queue_history(6_000, unknown=unknown))
+    violation = check_queue(put(honest, fraction, 1), ordered=ordered).violations[0]
+    assert (violation.kind, len(violation.values) <= 2) == (kind, True)
+    assert check_queue(put(honest, fraction, 0), ordered=ordered).linearizable is True
+
+
+@FRACTIONS
+@pytest.mark.parametrize("plant", REGISTER_PLANTS)
+def test_what_a_register_may_not_do_is_found_one_stamp_off(plant: str, fraction: float) -> None:
+    put, kinds, swaps = REGISTER_PLANTS[plant]
+    honest = register_history(6_000, swaps=swaps)
+    violation = check_register(put(honest, fraction, 1)).violations[0]
+    assert violation.kind in kinds
+    assert len(violation.ops) <= 4
+    assert check_register(put(honest, fraction, 0)).linearizable is True
+
+
+@FRACTIONS
+@pytest.mark.parametrize("plant", MUTEX_PLANTS)
+def test_what_a_lock_may_not_do_is_found_one_stamp_off(plant: str, fraction: float) -> None:
+    put, kind = MUTEX_PLANTS[plant]
+    honest = hold_history(6_000)
+    assert [violation.kind for violation in check_mutex(put(honest, fraction, 1))] == [kind]
+    assert not check_mutex(put(honest, fraction, 0))
+
+
+@FRACTIONS
+def test_a_fetch_of_less_than_was_acknowledged_is_found_one_stamp_off(fraction: float) -> None:
+    honest = commit_history(6_000)
+    assert [violation.kind for violation in check_max_register(fetch_of_less(honest, fraction, 1))] == ["stale"]
+    assert not check_max_register(fetch_of_less(honest, fraction, 0))
+
+
+@pytest.mark.parametrize("processes", [10, 30, 100])
+def test_equal_stamps_are_concurrent_everywhere(processes: int) -> None:
+    assert check_queue(queue_history(20_000, processes=processes, ties=True)).linearizable is True
+    assert check_register(register_history(20_000, processes=processes, ties=True)).linearizable is True
+
+
+def test_queues_and_registers_whose_operations_are_all_open_at_once_pass() -> None:
+    queue, register = queue_history(20_000), register_history(20_000)
+    for columns in (queue, register):
+        for name in columns.__slots__:
+            column = getattr(columns, name)
+            if name.endswith("_invoke"):
+                column[:] = 0
+            elif name.endswith("_ret"):
+                column[:] = np.where(column == NEVER, NEVER, 1 << 40)
+    assert check_queue(queue).linearizable is True
+    assert check_register(register).linearizable is True
+
+
+def test_one_client_of_a_queue_or_a_register_stalled_for_the_whole_run() -> None:
+    queue, register = queue_history(20_000), register_history(20_000)
+    for columns, row in ((queue, "d"), (queue, "e"), (register, "w"), (register, "r")):
+        getattr(columns, f"{row}_invoke")[100] = 0
+        getattr(columns, f"{row}_ret")[100] = 1 << 40
+    assert check_queue(queue).linearizable is True
+    assert check_register(register).linearizable is True
 
 
 def test_an_offset_beyond_all_reason_needs_no_memory() -> None:
