@@ -16,7 +16,8 @@ A lost disk whose place a slave's copy takes (``adopt_slave``) may take a suffix
 survivor, and nothing that was acknowledged before the slave must have had it (:mod:`checkers.replication`). A lost disk
 that nothing replaces (``wipe``) takes all. A sector that went bad (``flip_bits``) takes the record that it belongs to
 and all behind it, since recovery ends a log before the first bad record. Which of these holds is the contract's
-``loss``.
+``loss``. What no fault may take is a failure; if SEND_OK was said without what it stands for, that is named
+(:mod:`checkers.false_acks`).
 
 Time during which the node was paused or dead does not count: its flush thread did not run either. Everything else is a
 failure: loss without such an act, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
@@ -33,6 +34,7 @@ import numpy as np
 
 from checkers.columns import Bools, Ints
 from checkers.facts import MASTER_ID, FaultFact, RunFacts
+from checkers.false_acks import FalseAcks, false_acks
 from checkers.groups import of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
@@ -198,10 +200,13 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
 
 def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[Anomaly]:
     refusal = _refusal(facts, cut.fault)
-    if refusal and len(unforced := _unforced(history, facts, ledger, broker, cut)):
-        rest = np.setdiff1d(cut.lost, unforced)
+    found = (
+        false_acks(history, facts, ledger, broker, cut.fault, cut.lost, power_cuts(facts, broker)) if refusal else None
+    )
+    if found is not None:
+        rest = np.setdiff1d(cut.lost, found.messages)
         others = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest)) if len(rest) else []
-        return [_false_ok(history, facts, ledger, broker, cut, unforced), *others]
+        return [_false_ok(history, ledger, broker, cut, found), *others]
     if refusal:
         first = int(cut.lost[ledger.position[cut.lost].argmin()])
         op = history.op_text(int(history.ops.op[ledger.row[first]]))
@@ -268,33 +273,12 @@ def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
     return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
 
 
-def _unforced(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> Ints:
-    """Of what a power cut took with SYNC_FLUSH: acknowledged while every force failed."""
-    if cut.fault.kind != "cut_power" or facts.flush != "sync":
-        return cut.lost[:0]
-    acked = ack_ns(history, ledger, cut.lost)
-    mine = np.zeros(len(cut.lost), dtype=np.bool_)
-    for fault in _failing(facts, broker):
-        mine |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
-    return cut.lost[mine]
-
-
-def _failing(facts: RunFacts, broker: str) -> list[FaultFact]:
-    return [
-        fault for fault in facts.faults if fault.kind == "fail_sync" and fault.effective == 1 and fault.hits(broker)
-    ]
-
-
-def _false_ok(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, unforced: Ints) -> Anomaly:
-    fault = max((f for f in _failing(facts, broker) if f.begin_ns < cut.fault.inject_ns), key=lambda f: f.begin_ns)
-    first = int(unforced[ledger.position[unforced].argmin()])
+def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: FalseAcks) -> Anomaly:
+    first = int(found.messages[ledger.position[found.messages].argmin()])
     op = history.op_text(int(history.ops.op[ledger.row[first]]))
-    sentence = (
-        f"SEND_OK although fsync failed: {_many(unforced)} of {broker} lost by {cut.fault.words()}, first {op}. From "
-        f"{fault.words()} on every force failed with EIO ({fault.failed} of them): "
-        f"the broker takes a force that failed for a flush."
-    )
-    return _anomaly(history, ledger, broker, unforced, sentence, cut.fault, allowed=False, kind="unforced-ok")
+    what = f"{_many(found.messages)} of {broker} lost by {cut.fault.words()}, first {op}"
+    sentence = f"{found.opening}: {what}. {found.mechanism}"
+    return _anomaly(history, ledger, broker, found.messages, sentence, cut.fault, allowed=False, kind=found.kind)
 
 
 def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:

@@ -112,7 +112,7 @@ def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> 
 
 def _anomaly(history: History, facts: RunFacts, before: Content | None, violation: LogViolation) -> Anomaly:
     if violation.kind == "failed-append-visible" and before is not None:
-        violation = _resurrected(before, violation)
+        violation = _resurrected(history, before, violation)
     return Anomaly(
         violation.kind,
         log_sentence(history, facts, violation),
@@ -129,9 +129,11 @@ def _anomaly(history: History, facts: RunFacts, before: Content | None, violatio
     )
 
 
-def _resurrected(before: Content, violation: LogViolation) -> LogViolation:
-    """A message that the epoch before had stored, and that the power cut took, is back."""
-    was_there = (before.value == violation.values[0]).any()
+def _resurrected(history: History, before: Content, violation: LogViolation) -> LogViolation:
+    """A message that an epoch before had stored, and that a power cut took, is back."""
+    value, ops = violation.values[0], history.ops
+    stored = ops.f.mask("send") & (ops.message == value) & ops.outcome.mask("ok", "weak")
+    was_there = bool(stored.any()) or bool((before.value == value).any())
     return replace(violation, kind="resurrected") if was_there else violation
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from checkers.columns import Bools
 from checkers.envelope import TAKES_DATA
 from checkers.facts import FaultFact, RunFacts, broker_name
+from checkers.false_acks import SYNC
 from checkers.history import History
 from checkers.ledger import OK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -60,9 +61,6 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
     measures["unreplicated_ok"] = sum(a.details["count"] for a in anomalies if a.kind == "unreplicated-ok")
     return Verdict("replicas", outcome, tuple(anomalies), measures, tuple(reasons))
 
-
-SYNC = "multi-master-multi-slave-sync"
-"""The mode in which SEND_OK says that a slave has the message."""
 
 _NAMED = 20
 _KINDS = ("same", "differs", "missing", "ahead")
@@ -157,7 +155,18 @@ def _unreplicated(history: History, facts: RunFacts, masters: dict[int, Contents
         broker = history.queues.broker_of(queue)
         if slaves := [node for node in _slaves(history, facts) if broker_name(node) == broker]:
             by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, slaves))
-    return [_false_ok(history, facts, ledger, broker, its) for broker, its in by_broker.items() if its]
+    return [
+        _false_ok(history, facts, ledger, broker, its, _is_stuck(history, masters, broker, its))
+        for broker, its in by_broker.items()
+        if its
+    ]
+
+
+def _is_stuck(history: History, masters: dict[int, Contents], broker: str, messages: list[int]) -> bool:
+    """Whether what no slave has goes on to the end of every queue: nothing is dispatched there any more."""
+    lacking, queues = frozenset(messages), _queues_of(history, broker)
+    ends = [masters[queue][max(masters[queue])][0] for queue in queues if masters.get(queue)]
+    return bool(ends) and all(end in lacking for end in ends)
 
 
 def _on_no_slave(history: History, ledger: Ledger, queue: int, master: Contents, slaves: list[str]) -> list[int]:
@@ -172,7 +181,9 @@ def _on_no_slave(history: History, ledger: Ledger, queue: int, master: Contents,
     return [message for message in ours if message not in copied and ledger.outcome[message] == OK]
 
 
-def _false_ok(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: list[int]) -> Anomaly:
+def _false_ok(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: list[int], is_stuck: bool
+) -> Anomaly:
     by_position = sorted(messages, key=lambda message: int(ledger.position[message]))
     first, cause = by_position[0], _cause(facts, broker)
     op = int(history.ops.op[ledger.row[first]])
@@ -181,10 +192,16 @@ def _false_ok(history: History, facts: RunFacts, ledger: Ledger, broker: str, me
     why = f": the slave was ahead of its restarted master, after {loser.words()}" if loser else ""
     sentence = (
         f"SEND_OK although the slave's log differs at {at}{why}. {_many(messages)} of {broker} that its synchronous "
-        f"master acknowledged are on no slave, first {history.op_text(op)}."
+        f"master acknowledged can be read on no slave, first {history.op_text(op)}.{STUCK if is_stuck else ''}"
     )
     details = {"broker": broker, "count": len(messages), "first_position": at, "messages": by_position[:_NAMED]}
     return Anomaly("unreplicated-ok", sentence, (op, _read_by(history, first)), details, allowed=cause is not None)
+
+
+STUCK = (
+    " The slave shows nothing of what came since: it stores and confirms bytes, and dispatches none, since its own end "
+    "is no border of a record of its master's."
+)
 
 
 def _many(messages: list[int]) -> str:
