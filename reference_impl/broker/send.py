@@ -44,6 +44,8 @@ from reference_impl.wire.remoting import Handler
 VERSION_OF_MAX_RECONSUME: Final = 121
 """3.4.9: from this version on a client's ``maxReconsumeTimes`` counts."""
 
+BUSY: Final = "[REJECTREQUEST]system busy, start flow control for a while"
+
 FAQ: Final = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
 PUT_CODES: Final[Mapping[PutStatus, int]] = {
@@ -139,6 +141,8 @@ class Sends:
 
     def send(self, env: Environment, link: Link, request: Command) -> Command | None:
         """One send; answered when the store has decided."""
+        if self._state.store.has_no_buffer:
+            return Command(ResponseCode.SYSTEM_BUSY, remark=BUSY)
         header = read_header(request)
         try:
             put = self._put_request(env, link, request, header)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from reference_impl.broker.send import BUSY
 from reference_impl.broker.state import State
 from reference_impl.environment import Environment, Link
 from reference_impl.wire.bodies import SubscriptionGroupTable, TopicConfigTable
@@ -40,7 +41,6 @@ _CHANGES: Final = (
     RequestCode.DELETE_SUBSCRIPTIONGROUP,
 )
 _NO_CHANGES: Final = "Can't modify topic or subscription group from slave broker, please execute it from master broker."
-_BUSY: Final = "[REJECTREQUEST]system busy, start flow control for a while"
 
 
 def slave_handlers(state: State, handlers: Mapping[int, Handler]) -> dict[int, Handler]:
@@ -53,7 +53,7 @@ def slave_handlers(state: State, handlers: Mapping[int, Handler]) -> dict[int, H
         return Command(ResponseCode.SYSTEM_ERROR, remark=_NO_CHANGES)
 
     def busy(env: Environment, link: Link, request: Command) -> Command:
-        return Command(ResponseCode.SYSTEM_BUSY, remark=_BUSY)
+        return Command(ResponseCode.SYSTEM_BUSY, remark=BUSY)
 
     def read(env: Environment, link: Link, request: Command) -> Command | None:
         if not state.config.slave_read_enable:

@@ -60,7 +60,7 @@ class CommitLog:
         key = (accepted.topic, accepted.queue_id)
         has_offset = accepted.sys_flag & TRANSACTION_MASK not in OFFSETLESS
         queue_offset = self.next_offsets.get(key, 0) if has_offset else 0
-        place = file.start + file.wrote
+        place = file.start + file.position
         data: list[bytes] = []
         records: list[Dispatched] = []
         for piece in accepted.pieces:
@@ -115,11 +115,10 @@ class CommitLog:
         """A file with *size* + 8 bytes left, rolling to the next one if need be."""
         try:
             file = self.files.file_to_append(env)
-            left = file.size - file.wrote
+            left = file.size - file.position
             if size + BLANK_SIZE <= left:
                 return file
-            self.files.append(env, file, _BLANK.pack(left, MAGIC_BLANK))
-            file.wrote = file.size
+            self.files.fill(env, file, _BLANK.pack(left, MAGIC_BLANK))
             file.store_timestamp = env.wall()
             return self.files.file_to_append(env)
         except OSError as error:

@@ -48,6 +48,10 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     flush_interval_consume_queue: int = 1000
     flush_consume_queue_least_pages: int = 2
     flush_consume_queue_thorough_interval: int = 60_000
+    transient_store_pool_enable: bool = False
+    transient_store_pool_size: int = 5
+    commit_commit_log_least_pages: int = 4
+    commit_commit_log_thorough_interval: int = 200
     sync_flush_timeout: int = 5000
     slave_timeout: int = 3000
 
@@ -93,6 +97,12 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
             values["store_host"] = f"{properties['brokerIP1']}:{properties.get('listenPort', '10911')}"
         return cls(**values)
 
+    @property
+    def write_buffers(self) -> int:
+        """How many buffers the log's files may use (RocketMQ: MessageStoreConfig#isTransientStorePoolEnable)."""
+        is_used = self.flush_disk_type == "ASYNC_FLUSH" and self.broker_role != "SLAVE"
+        return self.transient_store_pool_size if self.transient_store_pool_enable and is_used else 0
+
     @classmethod
     def property_names(cls) -> list[str]:
         """RocketMQ's names of all fields: what a store obeys."""
@@ -106,9 +116,7 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]
 
 
 def _refuse_unsupported(properties: Mapping[str, str]) -> None:
-    """What would silently change the durability of messages must not be ignored."""
-    if properties.get("transientStorePoolEnable", "false").strip().lower() == "true":
-        raise ValueError("transientStorePoolEnable: true is not supported by this broker")
+    """What would silently change where messages lie must not be ignored."""
     root = properties.get("storePathRootDir", "store")
     if not root or root.startswith("/") or ".." in root.split("/"):
         raise ValueError(f"storePathRootDir: expected a path relative to the node's folder, not {root!r}")

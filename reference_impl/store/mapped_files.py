@@ -12,6 +12,9 @@ offset of their first byte, 20 digits. Of each file the store remembers two posi
 ``flush`` forces only the file that holds ``flushed_to``, so that a flush across a file border takes two calls. With
 *least pages* > 0 it acts only when that many 4 KiB pages have been begun since; a full file always qualifies.
 
+With a pool of buffers (:mod:`~reference_impl.store.commit`) a third comes behind *wrote*: ``position``, up to which
+bytes wait in a buffer of this process.
+
 Where a force fails, the position advances all the same, as in Apache's broker; with *strict* it stays, and
 ``on_force_failed`` is told.
 
@@ -20,6 +23,7 @@ Limits. Nothing here knows what the bytes mean.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -38,11 +42,13 @@ class WrongFileSize(Exception):
 class MappedFile:
     """One file of a row. Positions are bytes within the file."""
 
-    __slots__ = ("flushed", "name", "size", "start", "store_timestamp", "wrote")
+    __slots__ = ("flushed", "name", "pending", "size", "start", "store_timestamp", "wrote")
 
     def __init__(self, name: str, start: int, size: int, position: int = 0) -> None:
         self.name, self.start, self.size = name, start, size
         self.wrote = self.flushed = position
+        self.pending: bytearray | None = None
+        """Bytes behind *wrote* in a buffer of this process; ``None``: the file has no buffer."""
         self.store_timestamp = 0
         """Store time of the last record appended in this life; 0: none."""
 
@@ -52,8 +58,13 @@ class MappedFile:
         return self.start + self.size
 
     @property
+    def position(self) -> int:
+        """Where the next byte is written: *wrote*, or behind what waits in the buffer."""
+        return self.wrote + len(self.pending) if self.pending else self.wrote
+
+    @property
     def is_full(self) -> bool:
-        return self.wrote == self.size
+        return self.position == self.size
 
     def needs_flush(self, least_pages: int) -> bool:
         """RocketMQ: MappedFile#isAbleToFlush."""
@@ -68,7 +79,14 @@ class MappedFiles:
     """One row. ``is_precreating``: with a new file the one after it is made (RocketMQ: AllocateMappedFileService)."""
 
     def __init__(
-        self, folder: str, file_size: int, forcing: Forcing, *, is_precreating: bool = False, is_strict: bool = False
+        self,
+        folder: str,
+        file_size: int,
+        forcing: Forcing,
+        *,
+        is_precreating: bool = False,
+        is_strict: bool = False,
+        buffers: int = 0,
     ) -> None:
         self.folder, self.file_size = folder, file_size
         self.files: list[MappedFile] = []
@@ -82,6 +100,10 @@ class MappedFiles:
         """The planted bug ``roll-skips-flush``: what is not forced when a new file begins never will be."""
         self._is_strict = is_strict
         self._precreated = ""
+        self._precreated_is_buffered = False
+        self.buffers_left = buffers
+        """Of the pool of write buffers; 0 also where there is no pool."""
+        self._uncommitted: deque[MappedFile] = deque()
         self._is_flushing = False
         self._when_idle: list[Done] = []
 
@@ -94,11 +116,16 @@ class MappedFiles:
 
     @property
     def end(self) -> int:
-        """Offset behind the last byte written; 0 where there is no file."""
+        """Offset behind the last byte that can be read; 0 where there is no file."""
         if not self.files:
             return 0
-        last = self.files[-1]
+        last = self._uncommitted[0] if self._uncommitted else self.files[-1]
         return last.start + last.wrote
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much waits in buffers."""
+        return sum(len(file.pending or b"") for file in self._uncommitted)
 
     def name(self, start: int) -> str:
         """The file that begins at offset *start*."""
@@ -146,11 +173,14 @@ class MappedFiles:
     def _create(self, env: Environment, start: int) -> MappedFile:
         name = self.name(start)
         if name == self._precreated:
-            self._precreated = ""
+            self._precreated, is_buffered = "", self._precreated_is_buffered
         else:
             env.create(name, self.file_size)
             self._forcing.names_changed()
+            is_buffered = self._borrow()
         file = MappedFile(name, start, self.file_size)
+        if is_buffered:
+            file.pending = bytearray()
         self.files.append(file)
         if self.skips_old_file:
             self.flushed_to = file.start
@@ -166,13 +196,46 @@ class MappedFiles:
             # The allocator works ahead: what it cannot do now is tried again, and reported, when the file is needed.
             env.note("precreate_failed", file=name, error=str(error))
             return
-        self._precreated = name
+        self._precreated, self._precreated_is_buffered = name, self._borrow()
         self._forcing.names_changed()
+
+    def _borrow(self) -> bool:
+        """Take a buffer from the pool, if there is one."""
+        if not self.buffers_left:
+            return False
+        self.buffers_left -= 1
+        return True
 
     def append(self, env: Environment, file: MappedFile, data: bytes) -> None:
         """*data* at the write position of *file*, which has room for it. ``OSError``: nothing has changed."""
-        env.write(file.name, file.wrote, data)
-        file.wrote += len(data)
+        if file.pending is None:
+            env.write(file.name, file.wrote, data)
+            file.wrote += len(data)
+            return
+        if not file.pending:
+            self._uncommitted.append(file)
+        file.pending += data
+
+    def fill(self, env: Environment, file: MappedFile, mark: bytes) -> None:
+        """End *file* with *mark*; what is left behind it counts as written. ``OSError`` as :meth:`append`."""
+        if file.pending is None:
+            self.append(env, file, mark)
+            file.wrote = file.size
+        else:
+            self.append(env, file, mark.ljust(file.size - file.position, b"\0"))
+
+    def commit(self, env: Environment) -> None:
+        """Copy what waits in buffers to the files. ``OSError``: what was not copied waits on."""
+        while self._uncommitted:
+            file = self._uncommitted[0]
+            assert file.pending is not None
+            env.write(file.name, file.wrote, bytes(file.pending))
+            file.wrote += len(file.pending)
+            file.pending.clear()
+            self._uncommitted.popleft()
+            if file.is_full:
+                file.pending = None
+                self.buffers_left += 1
 
     # --- forcing ----------------------------------------------------------------------------------------------------
 
@@ -281,6 +344,7 @@ class MappedFiles:
             except OSError as error:
                 env.note("precreated_not_deleted", file=self._precreated, error=str(error))
             self._precreated = ""
+            self.buffers_left += self._precreated_is_buffered
 
     def _delete(self, env: Environment, name: str) -> None:
         env.delete(name)

@@ -12,8 +12,8 @@ How a role uses it. Construct, ``load(env)`` in ``on_start``, then forward ``on_
 
 Planted bugs are named in :mod:`reference_impl.defects`; the store's are read here and handed to its parts.
 
-Limits. Page-cache-busy does not exist (a step never holds a lock). transientStorePool and multi-path commit logs are
-not implemented; ``StoreConfig`` refuses them. The exclusive lock on the ``lock`` file is the runtime's business.
+Limits. Page-cache-busy does not exist (a step never holds a lock). Commit logs on several paths are not
+implemented; ``StoreConfig`` refuses them. The exclusive lock on the ``lock`` file is the runtime's business.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Hashable
 from reference_impl.environment import Environment
 from reference_impl.store.accepting import Acceptance, Accepted, Refused
 from reference_impl.store.checkpoint import Checkpoint
+from reference_impl.store.commit import CommitService
 from reference_impl.store.commit_log import CommitLog, FileUnavailable
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
@@ -81,6 +82,7 @@ class MessageStore:
             self._forcing,
             is_precreating=True,
             is_strict=config.strict_flush,
+            buffers=config.write_buffers,
         )
         log.on_force_failed = self._force_failed
         log.skips_old_file = "roll-skips-flush" in self.defects
@@ -110,12 +112,14 @@ class MessageStore:
             self._flush = self._group_commit = GroupCommit(config, log, self._checkpoint)
         else:
             self._flush = AsyncFlush(config, log, self._checkpoint, self.defects)
+        self._commit = CommitService(config, log, self._committed) if config.write_buffers else None
         self._queue_flush = QueueFlush(config, self._queues, self._checkpoint, self.defects)
         self._retention = Retention(
             config, log, self._queues, self._index, self.flags, self._update_writable, self.defects
         )
         self._timers: dict[str, Callable[[Environment, str], None]] = {
             "reput": lambda env, name: self._dispatcher.on_timer(env),
+            "commit": lambda env, name: self._commit.on_timer(env) if self._commit is not None else None,
             "flush": self._flush.on_timer,
             "flush-deadline": self._flush.on_timer,
             "queue-flush": lambda env, name: self._queue_flush.on_timer(env),
@@ -197,6 +201,8 @@ class MessageStore:
         self._is_shut_down = True
         self._update_writable()
         self._retention.stop(env)
+        if self._commit is not None:
+            self._commit.stop(env)
         if self._has_vouched:
             self._stop(env, done)
         else:
@@ -272,6 +278,8 @@ class MessageStore:
             on_stored(env, PutResult(PutStatus.UNKNOWN_ERROR, remark=str(error)))
             return
         self._dispatcher.appended(env, records)
+        if self._commit is not None:
+            self._commit.appended(env)
         self._decide(env, accepted, records, on_stored)
         if self.on_appended is not None:
             self.on_appended(env, self.log_end)
@@ -304,6 +312,17 @@ class MessageStore:
             status = self.replica_gate(env, end, waiting.replica_decided)
             if status is not None:
                 waiting.replica_decided(env, status)
+
+    def _committed(self, env: Environment) -> None:
+        """Bytes left their buffers: they can be dispatched and replicated now."""
+        self._dispatcher.wake(env)
+        if self.on_appended is not None:
+            self.on_appended(env, self.log_end)
+
+    @property
+    def has_no_buffer(self) -> bool:
+        """The pool of write buffers is in use and empty: sends are to be refused."""
+        return self._commit is not None and self._log.files.buffers_left == 0
 
     def _update_writable(self) -> None:
         self.is_writable = not self._is_shut_down and not self._is_slave and self.flags.is_writable

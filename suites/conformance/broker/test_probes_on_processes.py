@@ -1,8 +1,9 @@
 """The probes over real TCP against real processes: the reference, or with ``--target`` Apache's own broker.
 
-One cluster on loopback for all probes of a running broker, since they do not disturb each other; one after the other
-for those that start brokers themselves. With ``--target rocketmq:4.9.7``, and where results are recorded, every probe
-is put, also those that need minutes; else those that the reference answers within seconds.
+One cluster for all probes of a running broker, since they do not disturb each other; one after the other for those that
+start brokers themselves. Apache's servers listen on all addresses, so they get namespaces where those are to be had.
+With ``--target rocketmq:4.9.7``, and where results are recorded, every probe is put, also those that need minutes; else
+those that the reference answers within seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     target.prepare()
     folder: Path = tmp_path_factory.mktemp("probes")
     journal = HealJournal.open("probes", folder / "heal")
-    backend = ProcessBackend("probes", folder, target, journal, isolation="loopback")
+    backend = ProcessBackend("probes", folder, target, journal, isolation="loopback" if name == "reference" else "auto")
     try:
         yield BackendPeer(backend, release=name.partition(":")[2] or "4.9.7")
     finally:
@@ -43,10 +44,10 @@ def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProcessStart]:
-    """With disks that can lose their power only where the probe cuts it."""
+    """The reference on plain loopback, unless the probe cuts power."""
     cuts = request.node.callspec.params["probe"].needs == "power_cut"
-    target = open_target(request.config.getoption("--target"))
-    begun = ProcessStart(target, tmp_path, "auto" if cuts else "loopback")
+    name = request.config.getoption("--target")
+    begun = ProcessStart(open_target(name), tmp_path, "loopback" if name == "reference" and not cuts else "auto")
     yield begun
     begun.close()
 
