@@ -7,8 +7,8 @@ Model. The drain says what is there, the group's pulls what it was given (:mod:`
 
     undelivered         there, acknowledged, below the offset at which the group stands in the end, never delivered
     skipped             the same, but after a fault that lets offsets be used again (``skipped_after``) the group was
-                        beyond that offset before the message was stored, or got something else there from a slave
-                        that had kept what its master lost: allowed
+                        beyond that offset before the message was stored, or was led past it by a slave that had
+                        kept what its master lost: allowed
     inversion, repeat   within one ownership of the queue an offset came at or below one that had come before, although
                         no answer had sent the group back
 
@@ -182,10 +182,11 @@ def _reusing(facts: RunFacts, broker: str) -> FaultFact | None:
 
 def _was_beyond(history: History, ledger: Ledger, given: _Given, message: int) -> bool:
     """Whether an answer had sent the group beyond the message's offset before its send had ended, or a slave, which
-    need not be equal any more, gave it something else at that offset."""
+    need not be equal any more, led it past that offset with something else."""
     ops = history.ops
     row = int(ledger.row[message])
-    if (of_slaves(history)[given.row] & (given.offset == ops.offset[row])).any():
+    pulls = given.lane.pulls[of_slaves(history)[given.lane.pulls]]
+    if ((ops.offset[pulls] <= ops.offset[row]) & (ops.offset[row] < ops.next_offset[pulls])).any():
         return True
     before = given.lane.pulls[ops.complete_event[given.lane.pulls] < ops.complete_event[row]]
     return bool((ops.next_offset[before] > ops.offset[row]).any())
@@ -206,8 +207,7 @@ def _missing(
     beyond = [int(op) for op in ops.op[given.row[given.offset > offset]][:1].tolist()]
     nearest = facts.nearest_fault(int(ops.complete_ns[row]))
     why = (
-        f"it was beyond @{offset} before that was stored there, or a slave gave it something else there, after "
-        f"{cause.words()}"
+        f"it was beyond @{offset} before that was stored there, or a slave led it past that, after {cause.words()}"
         if cause
         else f"although it went on beyond it{f'. Nearest: {nearest.words()}' if nearest else ''}"
     )

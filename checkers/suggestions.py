@@ -25,7 +25,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from checkers.columns import Bools, Ints
-from checkers.facts import MASTER_ID, RunFacts, broker_name
+from checkers.facts import MASTER_ID, NEVER_NS, RunFacts, broker_name
 from checkers.groups import LOOKED_AT, broker_id, groups_of, of_slaves
 from checkers.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -101,7 +101,7 @@ def _wrong(history: History, facts: RunFacts, node: str, rows: Ints) -> Iterator
         yield from _one(history, node, to_slave, "the whole log is in its memory")
     if is_exact:
         to_master = mine[found[mine] & (ops.suggested[mine] == MASTER_ID)]
-        far = to_master[_behind_at_least(history, node, to_master) > limit]
+        far = to_master[_behind_at_least(history, facts, node, to_master) > limit]
         yield from _one(history, node, far, f"the reader was more than {limit} bytes behind", "the master")
 
 
@@ -120,7 +120,15 @@ def _log_bytes(history: History, node: str) -> int:
     return 2 * int(ops.position[sends].max(initial=0)) + (16 << 20)
 
 
-def _behind_at_least(history: History, node: str, rows: Ints) -> Ints:
+def _log_is_broken_ns(facts: RunFacts, node: str) -> int:
+    """From when on positions that the master of *node* had told say nothing about the end of its log."""
+    contract = facts.contract()
+    kinds = contract.reading.skipped_after if contract and contract.reading else ()
+    master = f"{broker_name(node)}-{MASTER_ID}"
+    return min((f.begin_ns for f in facts.faults if f.kind in kinds and master in f.left), default=NEVER_NS)
+
+
+def _behind_at_least(history: History, facts: RunFacts, node: str, rows: Ints) -> Ints:
     """By how many bytes the last message of each answer certainly lay behind the end of the log: from its beginning to
     the beginning of the last message that had been acknowledged before, at least one byte (its own size)."""
     ops, reads = history.ops, history.reads
@@ -129,13 +137,14 @@ def _behind_at_least(history: History, node: str, rows: Ints) -> Ints:
         sends = sends[:0]  # a slave may not have them yet
     sends = sends[np.argsort(ops.complete_event[sends], kind="stable")]
     ends = np.maximum.accumulate(ops.position[sends]) if len(sends) else ops.position[sends]
+    broken_ns = _log_is_broken_ns(facts, node)
     where = dict(zip(ops.message[sends].tolist(), ops.position[sends].tolist(), strict=True))
     last = np.searchsorted(reads.op, ops.op[rows], side="right") - 1
     result = np.ones(len(rows), dtype=np.int64)
     for index, row in enumerate(rows.tolist()):
         position = where.get(int(reads.message[last[index]]))
         before = int(np.searchsorted(ops.complete_event[sends], ops.invoke_event[row]))
-        if position is not None and before:
+        if position is not None and before and ops.invoke_ns[row] < broken_ns:
             result[index] = max(1, int(ends[before - 1]) - position)
     return result
 
