@@ -163,8 +163,8 @@ def on_disk(
         {queue: [by_offset[offset] for offset in sorted(by_offset)] for queue, by_offset in records.items()},
         _keyed(messages, indexed_from),
         read_consumer_offsets((store / "config" / "consumerOffset.json").read_bytes()),
-        _topics((store / "config" / "topics.json").read_bytes(), topics),
-        _groups((store / "config" / "subscriptionGroup.json").read_bytes(), groups),
+        read_topics((store / "config" / "topics.json").read_bytes(), topics),
+        read_groups((store / "config" / "subscriptionGroup.json").read_bytes(), groups),
     )
 
 
@@ -181,9 +181,10 @@ def _keyed(messages: Iterable[Message], indexed_from: int) -> dict[tuple[str, st
     return {key: frozenset(positions) for key, positions in found.items()}
 
 
-def _topics(data: bytes, names: Sequence[str]) -> dict[str, TopicConfig]:
+def read_topics(data: bytes, names: Iterable[str]) -> dict[str, TopicConfig]:
+    """Those of *names* that a table of topics has."""
     table = read_json(data, TopicConfigTable).topic_config_table
-    return {name: _plain(table[name]) for name in names}
+    return {name: _plain(table[name]) for name in names if name in table}
 
 
 def _plain(config: TopicConfig) -> TopicConfig:
@@ -199,9 +200,10 @@ def _plain(config: TopicConfig) -> TopicConfig:
     )
 
 
-def _groups(data: bytes, names: Sequence[str]) -> dict[str, SubscriptionGroupConfig]:
+def read_groups(data: bytes, names: Iterable[str]) -> dict[str, SubscriptionGroupConfig]:
+    """Those of *names* that a table of groups has."""
     table = read_json(data, SubscriptionGroupTable).subscription_group_table
-    return {name: table[name] for name in names}
+    return {name: table[name] for name in names if name in table}
 
 
 # -- from the broker ---------------------------------------------------------------------------------------------------
@@ -213,8 +215,8 @@ def as_served(peer: Peer, like: Content) -> Content:
         {queue: read_queue(peer, *queue) for queue in like.records},
         {key: look_up(peer, *key) for key in like.found},
         read_consumer_offsets(answer(peer, Code.GET_ALL_CONSUMER_OFFSET).body),
-        _topics(answer(peer, Code.GET_ALL_TOPIC_CONFIG).body, list(like.topics)),
-        _groups(answer(peer, Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG).body, list(like.groups)),
+        read_topics(answer(peer, Code.GET_ALL_TOPIC_CONFIG).body, list(like.topics)),
+        read_groups(answer(peer, Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG).body, list(like.groups)),
     )
 
 

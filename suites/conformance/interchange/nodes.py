@@ -31,10 +31,10 @@ def release_of(target: str) -> str:
     return target.partition(":")[2] or "4.9.7"
 
 
-def needs_minutes(target: str, *values: object) -> object:
+def needs_minutes(*values: object) -> object:
     """A parameter set that is run only with ``MQCHAOS_INTERCHANGE=all``."""
     skip = pytest.mark.skipif(os.environ.get(ALL) != "all", reason=f"needs minutes: {ALL}=all")
-    return pytest.param(target, *values, marks=skip)
+    return pytest.param(*values, marks=skip)
 
 
 class Makes:

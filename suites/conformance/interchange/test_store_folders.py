@@ -80,6 +80,7 @@ class Folder:
         served = eventually(self._peer, lambda: self._served(content), 20 * SECOND)
         assert_same(served, content)
         assert content.count >= len(self.given)
+        assert (set(content.topics), set(content.groups)) == (set(TOPICS), set(GROUPS))
         self._find_what_was_given(content)
         assert log_of(self.store)[: len(log)] == log, "not a byte of it was changed"
         self._same_units(content)
