@@ -43,8 +43,8 @@ again within 30 s, a member asks every 5 s, and a pull may hang."""
 
 
 def has_suggestions(history: History) -> bool:
-    """Whether this history tells of suggestions at all."""
-    return bool((history.ops.suggested >= 0).any())
+    """Whether this history tells of suggestions at all: others than groups' came into histories with the column."""
+    return bool((history.ops.suggested >= 0).any()) or bool(groups_of(history))
 
 
 def check_suggestions(history: History, facts: RunFacts) -> Verdict:
