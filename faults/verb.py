@@ -31,7 +31,7 @@ Condition = Literal["dead", "paused", "cut", "failing", "full", "own", "none"]
 """What the fault keeps a node in until it is healed: two that keep a node in the same end with the last of them.
 ``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
 
-Need = Literal["process", "network", "power", "own disk", "clock"]
+Need = Literal["process", "network", "power", "own disk", "tracer", "clock"]
 """What a backend must have for a verb, beyond nodes that can be started and ended."""
 
 Facts = Mapping[str, Any]

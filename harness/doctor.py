@@ -118,6 +118,7 @@ def _capabilities() -> list[Finding]:
     return [
         _able("network namespaces", can.namespaces, f"{user}: partitions between real processes"),
         _able("power cuts", can.power_cut, f"{user}: a loop-mounted ext4 image a node"),
+        _able("failing forces", can.forces, f"{user}: strace, attached to a node"),
     ]
 
 

@@ -62,6 +62,7 @@ def _refused(fault: Fault) -> LeverRefused | None:
         "network": ("a cut needs a network of its own for every node", has.namespaces),
         "power": ("a power cut needs a disk of its own for every node", has.power_cut),
         "own disk": ("to fill a disk takes a disk of its own for every node", has.power_cut),
+        "tracer": ("forces cannot be made to fail here", has.forces),
         "clock": (CLOCK_IS_SHARED, "use the backend sim"),
         "process": ("", ""),
     }

@@ -125,6 +125,7 @@ CAPABILITIES: Final[dict[str, Callable[[], str]]] = {
     "java": _no_java,
     "netns": lambda: _no("namespaces"),
     "power_cut": lambda: _no("power_cut"),
+    "forces": lambda: _no("forces"),
     "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
 }
 """What a test may require → why it is not to be had here (empty: it is)."""

@@ -145,6 +145,7 @@ FAIL_SYNC: Final = Verb(
     heal=_mend_sync,
     heal_probe=_forces_mended,
     heal_steps=lambda levers, strike: steps_for("fail_sync", levers, strike),
+    needs="tracer",
 )
 
 FLIP_BITS: Final = Verb(

@@ -1,7 +1,8 @@
 """What this user can do on this machine, and what is missing for the rest.
 
-Question: may we make network namespaces and disks that lose their power? Both need root (really: two capabilities of
-the kernel) and tools. What is missing is a sentence for a person, with the way to get it; empty means "can do".
+Question: may we make network namespaces and disks that lose their power, and trace a process so that its forces fail?
+The first two need root (really: two capabilities of the kernel) and tools, the third a tool. What is
+missing is a sentence for a person, with the way to get it; empty means "can do".
 
 Limits. Capabilities are read from ``/proc/self/status`` and tools are looked up; a security module may still refuse.
 """
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from faults.mechanisms import strace
 from faults.mechanisms.command import find_tool
 
 Isolation = Literal["auto", "namespaces", "loopback"]
 """``auto``: namespaces where they are to be had, else plain loopback."""
 
-CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
+CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 12, 19, 21
 NETWORK_TOOLS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
 DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "mount": "mount", "umount": "mount", "losetup": "mount"}
 """Tool → the Debian package that has it."""
@@ -31,6 +33,8 @@ class Capabilities:
 
     namespaces: str
     power_cut: str
+    forces: str = ""
+    """Whether forces of a process can be made to fail."""
 
 
 def scan() -> Capabilities:
@@ -38,6 +42,7 @@ def scan() -> Capabilities:
     return Capabilities(
         namespaces=_lack((CAP_NET_ADMIN, CAP_SYS_ADMIN), NETWORK_TOOLS) or _lack_of_file("/proc/self/ns/net"),
         power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control"),
+        forces=strace.lack() or _lack_of_tracing(),
     )
 
 
@@ -54,6 +59,13 @@ def _lack(capabilities: Sequence[int], tools: dict[str, str]) -> str:
         packages = " ".join(dict.fromkeys(missing.values()))
         return f"needs {', '.join(missing)}: apt-get install {packages}"
     return ""
+
+
+def _lack_of_tracing() -> str:
+    """Our nodes are no children of a tracer: where Yama forbids that, it takes a capability."""
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    is_free = not scope.exists() or scope.read_text().strip() == "0"
+    return "" if is_free else _lack((CAP_SYS_PTRACE,), {})
 
 
 def _lack_of_file(path: str) -> str:

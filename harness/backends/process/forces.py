@@ -14,6 +14,7 @@ from pathlib import Path
 from faults.errors import InjectionFailed
 from faults.levers import HealStep, LeverRefused
 from faults.mechanisms import pidfd, strace, undo
+from harness.backends.process.capabilities import scan
 
 
 class Forces:
@@ -24,7 +25,7 @@ class Forces:
         self._tracers: dict[str, pidfd.ProcessId] = {}
 
     def fail(self, node: str, process: pidfd.ProcessId) -> None:
-        if lack := strace.lack():
+        if lack := scan().forces:
             raise LeverRefused("forces cannot be made to fail here", lack)
         if self.are_failing(node):
             raise InjectionFailed(f"the forces of {node} fail already")

@@ -36,6 +36,9 @@ class World:
         self.settings: dict[str, dict[str, str]] = {}
         self.free: dict[str, int] = {}
         self.ahead_ms: dict[str, int] = {}
+        self.failing: dict[str, int] = {}
+        self.mended: dict[str, int] = {}
+        self.forces_asked_for, self.log_bytes = 7, 100_000
         self.broken: dict[str, BaseException | None] = {}
         self.steps: list[HealStep] = []
         self.calls: list[tuple[str, str]] = []
@@ -83,6 +86,24 @@ class World:
 
     def power_cut_lost(self, node: str) -> int:
         return self.lost.get(node, 0)
+
+    def fail_forces(self, node: str) -> None:
+        if self._works("fail_forces", node):
+            self.failing[node] = self.forces_asked_for
+
+    def mend_forces(self, node: str) -> None:
+        if self._works("mend_forces", node):
+            self.mended[node] = self.failing.pop(node, 0)
+
+    def forces_fail(self, node: str) -> bool:
+        return node in self.failing and self.states[node] != "dead"
+
+    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+        return self.failing.get(node, self.mended.get(node, 0))
+
+    def flip_log(self, node: str, back_bytes: int) -> int:
+        self._works("flip_log", f"{node} {back_bytes}")
+        return self.log_bytes - back_bytes if back_bytes <= self.log_bytes else -1
 
     def disk_files(self, node: str) -> int:
         return self.files.get(node, 3)

@@ -1,0 +1,96 @@
+"""Forces that fail and sectors that go bad: what the levers are asked, what proves the fault, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.errors import PlanError, UndoFailed
+from faults.journal import HealJournal
+from faults.levers import HealStep, LeverRefused
+
+MASTER = "broker-a-0"
+
+
+def steps(world) -> list[tuple[str, int]]:
+    return [(event[1], event[3]) for event in world.events]
+
+
+def fail_sync(fault):
+    return fault("fail_sync", "master(broker-a)", at="5s", hold="4s")
+
+
+def test_forces_fail_for_a_while_and_how_many_is_told(world, fault) -> None:
+    world.drive(world.injector(fail_sync(fault)))
+    assert world.calls == [("fail_forces", MASTER), ("mend_forces", MASTER)]
+    assert steps(world) == [("resolve", 1), ("inject", -1), ("probe", 1), ("heal", -1), ("heal_probe", 1)]
+    assert world.detail("f1", "heal_probe") == {"failed": 7}
+
+
+def test_a_node_that_asks_for_no_force_cannot_be_told_to_have_been_hit(world, fault) -> None:
+    world.forces_asked_for = 0
+    world.drive(world.injector(fail_sync(fault)))
+    assert ("probe", -1) in steps(world)
+    assert "no force within 2s" in world.detail("f1", "probe")["reason"]
+
+
+@pytest.mark.parametrize("before", ["dead", "paused"])
+def test_what_does_not_run_is_left_alone(world, fault, before: str) -> None:
+    world.states[MASTER] = before
+    world.drive(world.injector(fail_sync(fault)))
+    assert ("fail_forces", MASTER) not in world.calls
+    assert ("probe", 0) in steps(world)
+
+
+def test_forces_that_go_on_failing_are_a_leftover(world, fault) -> None:
+    world.broken["mend_forces"] = None
+    with pytest.raises(UndoFailed, match="still in force"):
+        world.drive(world.injector(fail_sync(fault)))
+
+
+def test_a_power_cut_ends_them_with_the_process(world, fault) -> None:
+    """Nothing to mend is no error: the new process forces well."""
+    cut = fault("cut_power", "master(broker-a)", at="6s", hold="1s", number=2)
+    world.drive(world.injector(fail_sync(fault), cut), until_ns=8 * 10**9)
+    world.failing.clear()  # what the death of the process does
+    injector = world.injector(fail_sync(fault))
+    injector.heal_all()
+    assert world.is_whole()
+
+
+def test_their_undo_is_written_down_before_they_begin(world, fault, heal_folder) -> None:
+    world.steps = [HealStep("end_processes", {"marker": "m"})]
+    journal = HealJournal.open("run", heal_folder)
+    seen = []
+    world.on_call = lambda lever: seen.append((lever, len(journal.outstanding)))
+    world.drive(world.injector(fail_sync(fault), journal=journal))
+    assert seen == [("fail_forces", 1), ("mend_forces", 1)]
+    assert journal.outstanding == ()
+    journal.close()
+
+
+def test_a_backend_without_a_tracer_refuses(world, fault, refused: LeverRefused) -> None:
+    world.broken["fail_forces"] = refused
+    with pytest.raises(LeverRefused):
+        world.drive(world.injector(fail_sync(fault)))
+    assert ("refused", 0) in steps(world)
+
+
+def test_a_sector_goes_bad_while_the_node_is_dead(world, fault) -> None:
+    world.drive(world.injector(fault("flip_bits", "master(broker-a)", at="5s", hold="1s", back="32KiB")))
+    assert world.calls == [("kill", MASTER), ("flip_log", f"{MASTER} 32768"), ("start", MASTER)]
+    assert world.detail("f1", "probe")["position"] == 100_000 - 32_768
+    assert ("probe", 1) in steps(world)
+    assert world.is_whole()
+
+
+def test_a_log_that_does_not_reach_so_far_back_is_not_hit(world, fault) -> None:
+    world.drive(world.injector(fault("flip_bits", "master(broker-a)", at="5s", hold="1s", back="1MiB")))
+    assert ("probe", 0) in steps(world)
+    assert "does not reach" in world.detail("f1", "probe")["reason"]
+    assert world.is_whole()
+
+
+@pytest.mark.parametrize(("back", "says"), [("1", "is not a size"), ("511B", "less than a sector")])
+def test_how_far_back_is_a_size_that_a_sector_fits_in(fault, back: str, says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        fault("flip_bits", "masters", back=back)

@@ -1,0 +1,177 @@
+"""Forces that fail on a real process, and what is left of the tracer when something dies; a sector of a real file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from faults.errors import InjectionFailed
+from faults.journal import heal, open_journals
+from faults.levers import LeverRefused
+from faults.mechanisms import decay, pidfd, strace, undo
+from harness.backends.process import forces
+from harness.backends.process.capabilities import Capabilities
+from harness.targets.reference import import_path
+from reference_impl.environment import MS, SECOND
+from suites.unit.process.tiny_world import TinyWorld
+
+NODE = "broker-a-0"
+traced = pytest.mark.requires("forces")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[TinyWorld]:
+    with closing(TinyWorld(tmp_path, "loopback")) as made:
+        made.start(NODE)
+        yield made
+
+
+def is_kept(world: TinyWorld, text: str, within_ns: int = 300 * MS) -> bool:
+    """Whether the node says that it has forced *text*; an error of its disk leaves the question without an answer."""
+    before = len(world.clients["client-1"].answers)
+    world.say(f"keep {text}")
+    return world.says(lambda: len(world.clients["client-1"].answers) > before, within_ns)
+
+
+@traced
+def test_forces_fail_are_counted_and_succeed_again(world: TinyWorld) -> None:
+    assert world.ask("keep before") == b"before"
+    world.do(world.levers.fail_forces, NODE)
+    assert world.levers.forces_fail(NODE)
+    assert world.levers.failed_forces(NODE) == 0
+    assert not is_kept(world, "lost")
+    assert world.do(world.levers.failed_forces, NODE, 2 * SECOND) >= 1
+    assert world.ask("read") == b"before lost ", "everybody can read what is not on the disk"
+    world.do(world.levers.mend_forces, NODE)
+    assert not world.levers.forces_fail(NODE)
+    assert world.ask("keep after") == b"after"
+    assert world.levers.failed_forces(NODE) >= 1, "the witness outlives the fault"
+    assert world.levers.state(NODE) == "running"
+
+
+@traced
+def test_twice_is_refused_and_mending_what_is_well_is_no_error(world: TinyWorld) -> None:
+    world.do(world.levers.mend_forces, NODE)
+    world.do(world.levers.fail_forces, NODE)
+    with pytest.raises(InjectionFailed, match="fail already"):
+        world.do(world.levers.fail_forces, NODE)
+
+
+@traced
+def test_they_end_with_the_process(world: TinyWorld) -> None:
+    world.do(world.levers.fail_forces, NODE)
+    world.do(world.levers.kill, NODE)
+    world.until(lambda: not world.levers.forces_fail(NODE))
+    world.start(NODE)
+    assert world.ask("keep again") == b"again"
+    world.do(world.levers.mend_forces, NODE)
+
+
+@traced
+def test_a_traced_process_stands_still_when_it_is_stopped(world: TinyWorld) -> None:
+    """A power cut needs that: what runs on after the disk's end would acknowledge from memory."""
+    world.do(world.levers.fail_forces, NODE)
+    world.do(world.levers.pause, NODE)
+    assert world.levers.state(NODE) == "paused"
+    world.do(world.levers.resume, NODE)
+    assert world.ask("echo back") == b"back"
+
+
+@traced
+def test_the_dead_cannot_be_hit(world: TinyWorld) -> None:
+    world.do(world.levers.kill, NODE)
+    with pytest.raises(InjectionFailed, match="is dead"):
+        world.do(world.levers.fail_forces, NODE)
+
+
+def test_without_a_tracer_it_is_refused_with_what_to_install(world: TinyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forces, "scan", lambda: Capabilities("", "", "needs strace: apt-get install strace"))
+    with pytest.raises(LeverRefused, match="apt-get install strace"):
+        world.do(world.levers.fail_forces, NODE)
+
+
+@traced
+def test_a_tracer_that_cannot_attach_says_why(tmp_path: Path) -> None:
+    with pytest.raises(InjectionFailed, match="strace did not attach: "):
+        strace.fail_forces(pidfd.ProcessId(2**22 + 1, 7), tmp_path / "witness", {})
+
+
+HARNESS = """
+import sys
+from pathlib import Path
+from suites.unit.process.tiny_world import TinyWorld
+
+world = TinyWorld(Path(sys.argv[1]), "loopback")
+world.start("broker-a-0")
+world.journal.promise("fail_sync broker-a-0", world.levers.heal_steps("fail_sync", "broker-a-0"))
+world.do(world.levers.fail_forces, "broker-a-0")
+print(world.backend._tag, flush=True)
+sys.stdin.read()
+"""
+
+
+@traced
+def test_another_process_ends_the_tracer_of_a_harness_that_was_killed(tmp_path: Path) -> None:
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": import_path()},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert harness.stdout is not None
+    tag = harness.stdout.readline().strip()
+    harness.send_signal(signal.SIGKILL)
+    harness.wait(timeout=20)
+    assert len(pidfd.holders_of_marker(undo.MARKER, f"{tag}/{NODE}/forces")) == 1
+    (left,) = open_journals(tmp_path / "heal")
+    assert "fail_sync broker-a-0" in heal(left, undo.carry_out)
+    assert pidfd.holders_of_marker(undo.MARKER, f"{tag}/{NODE}/forces") == []
+
+
+# -- a sector ------------------------------------------------------------------------------------------------------
+
+
+def log(folder: Path, *written: int, size: int = 1 << 20) -> Path:
+    """Files of *size*, of which so many bytes are written."""
+    for number, length in enumerate(written):
+        with (folder / f"{number * size:020}").open("wb") as file:
+            file.truncate(size)
+            file.write(b"\x5a" * length)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("written", "back", "position"),
+    [
+        ((100_000,), 32_768, 67_232 - 67_232 % 512),
+        ((1 << 20, 5_000), 2_048, (1 << 20) + 2_560),
+        ((1 << 20, 0), 512, (1 << 20) - 512),
+        ((1 << 20, 5_000), 8_192, -1),
+        ((1_000,), 4_096, -1),
+        ((0,), 512, -1),
+        ((), 512, -1),
+    ],
+)
+def test_the_sector_lies_so_far_before_the_end(
+    tmp_path: Path, written: tuple[int, ...], back: int, position: int
+) -> None:
+    folder = log(tmp_path, *written)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert decay.flip_log(folder, back) == position
+    after = {path.name: path.read_bytes() for path in folder.iterdir()}
+    changed = [
+        int(name) + at for name in sorted(before) for at in range(1 << 20) if before[name][at] != after[name][at]
+    ]
+    assert changed == (list(range(position, position + 512)) if position >= 0 else [])
+
+
+def test_there_is_no_log(tmp_path: Path) -> None:
+    assert decay.flip_log(tmp_path / "none", 512) == -1
