@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import Ints
+from checkers.delivered import with_deliveries
 from checkers.envelope import judge_loss, judge_return
 from checkers.facts import RunFacts, broker_name
-from checkers.forensics import deaths_of, shape_of
+from checkers.forensics import Death, deaths_of, shape_of
 from checkers.history import History, seconds
 from checkers.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -180,9 +181,13 @@ def _measures(
         "unreachable": kinds.count("unreachable"),
         "duplicated_by_retry": int(((ledger.copies > 1) & (ledger.copies <= ledger.attempts)).sum()),
         "shape": shape_of(history, ledger, lost),
-        "deaths": [death.to_json() for death in deaths_of(history, ledger, lost[:_NAMED], facts.dumps)],
+        "deaths": [death.to_json() for death in _deaths(history, facts, ledger, lost)],
         "by_queue": _by_queue(history, ledger, lost),
     }
+
+
+def _deaths(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> list[Death]:
+    return with_deliveries(history, ledger, deaths_of(history, ledger, lost[:_NAMED], facts.dumps))
 
 
 def _counts(ledger: Ledger, messages: Ints) -> dict[str, int]:

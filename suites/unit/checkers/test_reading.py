@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from checkers.accounting import check_accounting
 from checkers.check import check_all
 from checkers.facts import RunFacts
 from checkers.group_deliveries import check_deliveries
@@ -335,6 +336,24 @@ def test_one_owner_never_goes_back_by_itself(second: int, kind: str) -> None:
     verdict = judged(check_deliveries, story)
     assert verdict.outcome is FAIL
     assert kinds(verdict)[kind] is False
+
+
+def test_a_lost_message_that_had_been_delivered_says_how_the_offset_went_back() -> None:
+    def story(g: Group) -> None:
+        g.stored(3)
+        g.told(10, -1)
+        g.takes(12, 0, [0, 1, 2])
+        g.fault("cut_power", MASTER, 20, 22, heal=30)
+        g.op("pull", 40, 41, "PULL_OFFSET_MOVED", queue=0, offset=3, node=MASTER, group=G, next_offset=1)
+        g.drain(50, 51, at=0, got=[0])
+        g.drained(52, at=1)
+
+    one, two = judged(check_accounting, story).measures["deaths"]
+    assert one["sentence"].endswith(
+        "; delivered to group readers (op 4), whose offset went back to @1 afterwards "
+        "(op 5: pull t/broker-a/0 @3 PULL_OFFSET_MOVED [0.040 s, 0.041 s])"
+    )
+    assert two["message"] == 2
 
 
 # Slaves that answer ---------------------------------------------------------------------------------------------------
