@@ -102,7 +102,8 @@ class BackendPeer:
         backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server, "listenPort": "9876"}))
         own = {"brokerName": self.broker_name, "brokerIP1": host, "namesrvAddr": self.namesrv, **SMALL_FILES}
         backend.add_node(NodeSpec("broker-a-0", "broker", own | dict(properties or {}), defects))
-        self.talker = Talker({"main": self.broker, "fast": f"{host}:10909", "namesrv": self.namesrv})
+        addresses = {"main": self.broker, "fast": f"{host}:10909", "ha": f"{host}:10912", "namesrv": self.namesrv}
+        self.talker = Talker(addresses)
         self._opaque = 1000
         backend.add_client("client-1", self.talker)
         self._start("namesrv-1", lambda: self._answers("namesrv:", Code.GET_BROKER_CLUSTER_INFO))

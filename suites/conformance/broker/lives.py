@@ -26,6 +26,7 @@ from harness.backends.sim.world import SimBackend
 from harness.targets.reference import ReferenceTarget
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
+from reference_impl.wire.frame import Command
 from suites.conformance.broker.backend_peer import BackendPeer
 
 FILE_SIZE = 1 << 16
@@ -130,6 +131,11 @@ class LivingPeer(BackendPeer):
     def _event(self, node: str, event: str, fields: dict[str, object]) -> None:
         """An end of the process is for the probe to judge."""
         self.events.append((node, event, fields))
+
+    def is_registered(self) -> bool:
+        """A slave brings no topics: ask for the brokers."""
+        known = self.ask(Command(Code.GET_BROKER_CLUSTER_INFO), "namesrv:", SECOND)
+        return known is not None and self.broker.encode() in known.body
 
     def end(self, how: str) -> None:
         """``stop``, ``kill`` or ``cut_power``; files hold still afterwards."""

@@ -5,7 +5,8 @@ nothing but this protocol, so the same texts run against the reference in the si
 against Apache's own broker.
 
 A *channel* is one TCP connection, made at its first use and known by its name (heartbeats belong to a connection). It
-leads to the broker's main port, ``fast:`` names lead to the fast port, ``namesrv:`` names to the NameServer.
+leads to the broker's main port, ``fast:`` names lead to the fast port, ``ha:`` names to the port for slaves,
+``namesrv:`` names to the NameServer.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@ from suites.conformance.broker.probes import (
     offsets,
     pulls,
     recovery,
+    replication,
     retries,
     sends,
     transactions,
 )
 from suites.conformance.broker.probing import LIVES, PROBES, Probe
 
-CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration, transactions, layout, recovery)
+CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration, transactions, layout, recovery, replication)
 
 __all__ = ["CHAPTERS", "LIVES", "PROBES", "Probe"]
