@@ -52,6 +52,15 @@ STORE: Final = {
         "nats-server#7564: acknowledged messages of minutes lost, because nothing had been forced since; "
         "rocketmq#3129, #5235: a flush service that fails goes on being trusted",
     ),
+    "failed-force-counts": Defect(
+        "broker",
+        "with strictFlush, too, what a failed force has covered counts as being on the disk",
+        "SEND_OK although every force failed, and a power cut that proves it",
+        "accounting",
+        ("B27", "R5", "C21"),
+        "rocketmq#9713, #3129: the flushed position advances though the force call failed; cockroach#37102: a force "
+        "that is tried again succeeds and has written nothing",
+    ),
     "roll-skips-flush": Defect(
         "broker",
         "when a new log file begins, what was not forced of the old one counts as forced",
@@ -143,6 +152,24 @@ STORE: Final = {
         ("R10",),
         "rocketmq#1137, #1367, #2398: the broker deletes log files that nobody has consumed yet",
     ),
+    "disk-full-sticks": Defect(
+        "broker",
+        "a broker that has refused messages for a full disk goes on refusing when there is space again",
+        "no message accepted after the disk was emptied",
+        "availability",
+        ("R10",),
+        "alibaba/RocketMQ#331, rocketmq#1400: the disk was full and is not any more, and the broker never takes "
+        "messages again",
+    ),
+    "offsets-saved-at-stop": Defect(
+        "broker",
+        "consumer offsets are written at an orderly stop only",
+        "a group that is told less than it had committed long before its broker was killed",
+        "offsets",
+        ("B05", "R8", "R16"),
+        "rocketmq#6881, fixed by #6882: the task that writes positions down hangs on an executor that does not run; "
+        "rocketmq#3143: the same for offsets of consumers",
+    ),
     "topics-saved-at-stop": Defect(
         "broker",
         "topics.json is written at an orderly stop only",
@@ -213,6 +240,31 @@ REPLICATION: Final = {
         ("B48",),
         "RocketMQ's mapping of results in DLedger mode: what is undecided is reported as if it were decided",
     ),
+    "slave-takes-messages": Defect(
+        "broker",
+        "a slave takes messages as if it were a master",
+        "a slave that says it has stored a message",
+        "slaves",
+        ("B20",),
+        "rocketmq#4423: the store takes messages while its role does not let it",
+    ),
+    "slave-empties-topics": Defect(
+        "broker",
+        "a slave drops all its topics before it takes those of its master, and takes them with its next look",
+        "topics that a slave has shown and then does not know any more",
+        "effects",
+        ("B49", "R17"),
+        "RocketMQ's slave of 2025 deletes its topics one by one and puts its master's back; whoever promotes it in "
+        "between has none",
+    ),
+    "suggests-slave-always": Defect(
+        "broker",
+        "every answer to a pull suggests the slave, whoever asks",
+        "readers at the end of the log that are sent to the slave",
+        "suggestions",
+        ("B28",),
+        "rocketmq#2165: consumers are sent to a slave's id that is not right for them",
+    ),
     "ha-start-from-acked": Defect(
         "broker",
         "a master sends a slave that comes back what follows the greatest report ever, not what follows its own",
@@ -250,6 +302,14 @@ REPLICATION: Final = {
 """A master and its slave."""
 
 ROUTING: Final = {
+    "registers-before-role": Defect(
+        "broker",
+        "a slave registers with brokerId 0 when it starts, and with its own ten seconds later",
+        "a slave that NameServers list as master although nobody had made it one",
+        "masters",
+        ("B01",),
+        "rocketmq#1464: a broker that comes back registers as master before it knows its role, and hides the real one",
+    ),
     "registration-in-turn": Defect(
         "broker",
         "a broker registers with one NameServer after the other, and with none behind one that does not answer",

@@ -90,7 +90,7 @@ class Broker:
             delays=DelayedDelivery(store, config.delay_levels),
             files=_files(config, store.config.store_path_root_dir),
             announce=registration.announce,
-            saves_topics="topics-saved-at-stop" not in self.defects,
+            defects=self.defects,
         )
         self.replication = Replication(
             ReplicationConfig.from_properties(config.properties),
@@ -302,7 +302,8 @@ class Broker:
 
     def _tick_offsets(self, env: Environment) -> None:
         env.set_timer(_OFFSETS, self._state.config.flush_consumer_offset_interval_ns)
-        self._state.files.offsets.save(env, self._state.offsets.file_text())
+        if "offsets-saved-at-stop" not in self.defects:
+            self._state.files.offsets.save(env, self._state.offsets.file_text())
 
     def _tick_delays(self, env: Environment) -> None:
         env.set_timer(_DELAYS, self._state.config.flush_delay_offset_interval_ns)

@@ -50,6 +50,7 @@ class Registration:
     ) -> None:
         self.config = config
         self._defects = defects
+        self._claimed_id = config.broker_id
         self._remoting = remoting
         self._topics = topics
         self._on_order = on_order
@@ -60,7 +61,9 @@ class Registration:
 
     def start(self, env: Environment) -> None:
         """Register everywhere now, then periodically."""
+        self._claimed_id = 0 if "registers-before-role" in self._defects else self.config.broker_id
         self.register(env)
+        self._claimed_id = self.config.broker_id
         env.set_timer(_KEY, FIRST_PERIODIC_NS)
 
     def stop(self, env: Environment) -> None:
@@ -162,7 +165,7 @@ class Registration:
             brokerAddr=config.address,
             clusterName=config.cluster_name,
             haServerAddr=config.ha_address,
-            brokerId=config.broker_id,
+            brokerId=self._claimed_id,
             compressed=config.compressed_register,
             bodyCrc32=crc32(body) & 0x7FFFFFFF,
         )

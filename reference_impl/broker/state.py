@@ -70,8 +70,8 @@ class State:
     clients: ClientTable = field(default_factory=ClientTable)
     locks: QueueLocks = field(default_factory=QueueLocks)
     counters: Counters = field(default_factory=Counters)
-    saves_topics: bool = True
-    """False only with the planted bug ``topics-saved-at-stop``."""
+    defects: frozenset[str] = frozenset()
+    """Planted bugs of this broker."""
     _saves_begun: int = 0
     _saves_ended: int = 0
     _waiting: list[tuple[int, Done]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class State:
 
     def save_topics(self, env: Environment) -> None:
         """Write topics.json."""
-        if not self.saves_topics:
+        if "topics-saved-at-stop" in self.defects:
             return
         if not self.config.metadata_sync:
             self.files.topics.save(env, self.topics.file_text())

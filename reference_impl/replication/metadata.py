@@ -18,7 +18,7 @@ Limits. What only 5.x has (timer checkpoint, message request modes, assignments)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Final, Protocol
 
 from reference_impl.environment import MS, SECOND, Address, Environment
@@ -57,8 +57,16 @@ class MetadataSync:
     """The copying of one slave. ``master`` is its master's address as last learned, ``None``: nothing to ask."""
 
     def __init__(
-        self, config: ReplicationConfig, remoting: Remoting, tables: SlaveTables, own_address: Address
+        self,
+        config: ReplicationConfig,
+        remoting: Remoting,
+        tables: SlaveTables,
+        own_address: Address,
+        defects: Collection[str] = (),
     ) -> None:
+        self._defects = defects
+        self._has_emptied = False
+        """Only with the defect ``slave-empties-topics``."""
         self._remoting, self._tables, self._own_address = remoting, tables, own_address
         self._first_ns, self._tick_ns, self._least_ns = _KEEPS[config.release]
         self.master: Address | None = None
@@ -98,9 +106,13 @@ class MetadataSync:
 
     def _topics(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:
-            self._tables.take_topics(env, read_json(answer.body, TopicConfigTable))
+            self._take_topics(env, read_json(answer.body, TopicConfigTable))
 
         self._ask(env, _fast(master), RequestCode.GET_ALL_TOPIC_CONFIG, take, lambda env: self._offsets(env, master))
+
+    def _take_topics(self, env: Environment, table: TopicConfigTable) -> None:
+        self._has_emptied = "slave-empties-topics" in self._defects and not self._has_emptied
+        self._tables.take_topics(env, TopicConfigTable() if self._has_emptied else table)
 
     def _offsets(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:

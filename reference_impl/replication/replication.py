@@ -54,7 +54,7 @@ class Replication:
         self.master = HaMaster(config, store, self._reported, defects)
         self.transfer = GroupTransfer(config, self.master, defects)
         self.client = HaClient(config, store, defects)
-        self.metadata = MetadataSync(config, remoting, tables, own_address)
+        self.metadata = MetadataSync(config, remoting, tables, own_address, defects)
         if config.slaves_to_wait_for:
             store.replica_gate = self.transfer.gate
         store.on_appended = lambda env, _end: self.master.appended(env)

@@ -65,6 +65,7 @@ class MessageStore:
         self.flags = RunningFlags()
         self.delay_levels = DelayLevels(config.message_delay_level)
         self._is_slave = config.broker_role == "SLAVE"
+        self._takes_messages = not self._is_slave or "slave-takes-messages" in self.defects
         self._is_shut_down = True
         self._at_risk_from = 0
         self._has_vouched = False
@@ -81,7 +82,7 @@ class MessageStore:
             config.mapped_file_size_commit_log,
             self._forcing,
             is_precreating=True,
-            is_strict=config.strict_flush,
+            is_strict=config.strict_flush and "failed-force-counts" not in self.defects,
             buffers=config.write_buffers,
         )
         log.on_force_failed = self._force_failed
@@ -325,7 +326,7 @@ class MessageStore:
         return self._commit is not None and self._log.files.buffers_left == 0
 
     def _update_writable(self) -> None:
-        self.is_writable = not self._is_shut_down and not self._is_slave and self.flags.is_writable
+        self.is_writable = not self._is_shut_down and self._takes_messages and self.flags.is_writable
         """False while shut down, a slave, the disk is full or an error made the store read-only (→ code 14)."""
 
     def _why_not_writable(self) -> str:

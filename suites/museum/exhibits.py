@@ -52,6 +52,7 @@ STALE: Final = ("namesrv-1 still listed broker-a", "kill of broker-a-0", "had en
 EXHIBITS: Final = {
     "ack-before-fsync": Exhibit("sync-power-cut", LOST, CUT),
     "flush-loop-ends": Exhibit("async-power-cut", LOST, ("lost by cut_power of broker-a-0", "must have reached them")),
+    "failed-force-counts": Exhibit("force-fails", ("unforced-ok",), ("SEND_OK although fsync failed", "broker-a")),
     "roll-skips-flush": Exhibit("sync-power-cut", LOST, CUT),
     "checkpoint-before-force": Exhibit("checkpoint", LOST, CUT, seeds=(2,)),
     "recovery-skips-dispatch": Exhibit("sync-power-cut", LOST, CUT),
@@ -70,6 +71,8 @@ EXHIBITS: Final = {
     "offset-from-wrong-base": Exhibit("kill", TWO_VALUES, ("chaos/broker-a/", "holds two different messages")),
     "append-twice-at-roll": Exhibit("kill", ("duplicated",), ("was sent once", "but is there twice")),
     "retention-ignores-age": Exhibit("retention", LOST, ("broker-a gone", "no fault was injected")),
+    "disk-full-sticks": Exhibit("disk-full", ("not-recovered",), ("No send on chaos/broker-a/", "fill_disk")),
+    "offsets-saved-at-stop": Exhibit("group-killed", ("offset-went-back",), ("broker-a",)),
     "topics-saved-at-stop": Exhibit(
         "kill", ("unreachable",), ("broker-a-0 answered", "the topic does not exist, after kill of broker-a-0")
     ),
@@ -80,10 +83,14 @@ EXHIBITS: Final = {
     "slave-acks-in-memory": Exhibit("pair-dies", LOST, ADOPTED),
     "transfer-acks-all": Exhibit("pair-dies", LOST, ADOPTED, seeds=(8,)),
     "slave-timeout-is-ok": Exhibit("cut-off-slave-adopted", LOST, ADOPTED),
+    "slave-takes-messages": Exhibit("slave-beside-group", ("slave-stored",), ("broker-a-1",)),
+    "slave-empties-topics": Exhibit("tables", ("not-shown", "gone-again"), ("broker-a-1 had to show topic",)),
+    "suggests-slave-always": Exhibit("slave-beside-group", ("wrong-suggestion",), ("broker-a-0",)),
     "ha-start-from-acked": Exhibit("slave-wiped", MISSING, STUCK),
     "ha-start-from-last-file": Exhibit("slave-away", MISSING, STUCK),
     "ha-skips-file-tail": Exhibit("slave-away", MISSING, STUCK),
     "slave-reports-only-progress": Exhibit("master-away", MISSING, STUCK),
+    "registers-before-role": Exhibit("slave-returns", ("self-promoted",), ("broker-a-1 as master of broker-a",)),
     "registration-in-turn": Exhibit(
         "nameserver-dies", ("dropped-early",), ("namesrv-2 no longer listed broker-a", "nothing had ended it")
     ),
