@@ -128,10 +128,20 @@ def promises() -> list[Row]:
 
 
 def defects() -> list[Row]:
-    """Planted bugs of the reference."""
+    """Planted bugs of the reference: the exhibits that each stands for, who must find it, where it is described."""
     from reference_impl.defects import DEFECTS
 
-    return [{"defect": name, "node": d.node, "what": d.what, "shows": d.shows} for name, d in DEFECTS.items()]
+    return [
+        {
+            "defect": name,
+            "node": d.node,
+            "exhibits": ", ".join(d.exhibits) or "-",
+            "check": d.check,
+            "page": f"docs/museum.md#{name}",
+            "what": d.what,
+        }
+        for name, d in DEFECTS.items()
+    ]
 
 
 def backends() -> list[Row]:

@@ -29,6 +29,7 @@ examples:
   mqchaos run single-master-async-power-cut                    a scenario of the project, simulated
   mqchaos run my.yaml --backend process --target rocketmq:4.9.7
   mqchaos run single-master-sync-power-cut --defect ack-before-fsync --seeds 5
+  mqchaos run museum-kills --defect offset-table-ignores-tail --seed 1      an exhibit of docs/museum.md
 
 exit codes:
   0 PASS    1 FAIL    2 UNKNOWN    3 backend or harness error    64 usage    130 interrupted
