@@ -191,7 +191,7 @@ class SimulatedStart:
     """The reference in the simulator."""
 
     release = "4.9.7"
-    is_simulated = True
+    is_apache = False
 
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
@@ -207,11 +207,10 @@ class SimulatedStart:
 class ProcessStart:
     """The reference or Apache's broker in processes; one cluster at a time."""
 
-    is_simulated = False
-
     def __init__(self, target: Target, folder: Path, isolation: Isolation = "loopback") -> None:
         self._target, self._folder, self._isolation = target, folder, isolation
         self.release = target.name.partition(":")[2] or "4.9.7"
+        self.is_apache = target.name != "reference"
         self._open: list[tuple[ProcessBackend, HealJournal]] = []
         self._count = 0
 

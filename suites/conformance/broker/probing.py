@@ -26,6 +26,7 @@ class Start(Protocol):
     """Start a NameServer and a broker with these properties; ended when the probe is over."""
 
     release: str
+    is_apache: bool
 
     def __call__(self, **properties: str) -> Any: ...
 

@@ -23,8 +23,13 @@ from suites.conformance.broker.probes import LIVES, PROBES, Probe
 
 
 def table(probes: list[Probe]) -> list[object]:
-    marked = [(probe, pytest.mark.conformance(*probe.ids, lane="target")) for probe in probes]
-    return [pytest.param(probe, id=str(probe), marks=mark) for probe, mark in marked]
+    return [pytest.param(probe, id=str(probe), marks=marks(probe)) for probe in probes]
+
+
+def marks(probe: Probe) -> list[pytest.MarkDecorator]:
+    needed = [pytest.mark.requires("netns", "power_cut")] if probe.needs == "power_cut" else []
+    slow = [pytest.mark.slow] if probe.is_slow else []
+    return [pytest.mark.conformance(*probe.ids, lane="target"), *slow, *needed]
 
 
 @pytest.fixture(scope="module")

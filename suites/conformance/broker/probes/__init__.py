@@ -2,11 +2,14 @@
 
 from suites.conformance.broker.probes import (
     administration,
+    flushing,
     frames,
     groups,
     layout,
+    nameserver,
     offsets,
     pulls,
+    reading,
     recovery,
     replication,
     retries,
@@ -15,6 +18,21 @@ from suites.conformance.broker.probes import (
 )
 from suites.conformance.broker.probing import LIVES, PROBES, Probe
 
-CHAPTERS = (frames, sends, pulls, offsets, groups, retries, administration, transactions, layout, recovery, replication)
+CHAPTERS = (
+    frames,
+    sends,
+    pulls,
+    offsets,
+    groups,
+    retries,
+    administration,
+    transactions,
+    layout,
+    recovery,
+    replication,
+    reading,
+    flushing,
+    nameserver,
+)
 
 __all__ = ["CHAPTERS", "LIVES", "PROBES", "Probe"]

@@ -125,7 +125,7 @@ def locks(peer: Peer) -> None:
     assert lock(peer, "B", "CG40", 0) == [0]
 
 
-@probe("W40", "locks expire after a minute", is_slow=True)
+@probe("W40", "P78", "locks expire after a minute", is_slow=True)
 def locks_expire(peer: Peer) -> None:
     create_topic(peer, "T40")
     assert lock(peer, "A", "CG40c", 3) == [3]

@@ -15,7 +15,7 @@ from suites.conformance.broker.peer import (
 from suites.conformance.broker.probing import probe
 
 
-@probe("W35", "offset of a new group")
+@probe("W35", "P59", "offset of a new group")
 def offset_of_new_group(peer: Peer) -> None:
     create_topic(peer, "T35")
     stored(peer, "T35")
@@ -27,7 +27,7 @@ def offset_of_new_group(peer: Peer) -> None:
         assert (found.code, found.fields) == expected
 
 
-@probe("W36", "offsets are stored, also backwards")
+@probe("W36", "P60", "offsets are stored, also backwards")
 def offsets_are_stored(peer: Peer) -> None:
     create_topic(peer, "T36")
     pull(peer, "T36", 0, group="CG36")

@@ -56,7 +56,7 @@ def pull_at_end(peer: Peer) -> None:
     assert (empty.code, empty.remark, offsets(empty)["nextBeginOffset"]) == (19, "NO_MESSAGE_IN_QUEUE", 0)
 
 
-@probe("W31", "a message wakes a suspended pull")
+@probe("W31", "P58", "a message wakes a suspended pull")
 def suspended_pull_woken(peer: Peer) -> None:
     create_topic(peer, "T31")
     peer.write("probe31", encode_frame(_suspended_pull("T31", 0, 3000, "*", 31)))
@@ -67,7 +67,7 @@ def suspended_pull_woken(peer: Peer) -> None:
     assert [message.body for message in messages(found)] == [b"wake"]
 
 
-@probe("W31", "a suspended pull ends")
+@probe("W31", "P58", "a suspended pull ends")
 def suspended_pull_ends(peer: Peer) -> None:
     create_topic(peer, "T31b")
     peer.write("probe31b", encode_frame(_suspended_pull("T31b", 0, 3000, "*", 32)))
@@ -103,7 +103,7 @@ def _suspended_pull(topic: str, offset: int, suspend_ms: int, expression: str, o
     return Command(Code.PULL_MESSAGE, fields, opaque=opaque)
 
 
-@probe("W32", "pull beyond the end and before the start")
+@probe("W32", "P56", "P57", "pull beyond the end and before the start")
 def pull_out_of_range(peer: Peer) -> None:
     create_topic(peer, "T32")
     stored(peer, "T32")
@@ -156,7 +156,7 @@ def refused_pulls(peer: Peer) -> None:
     assert all("nextBeginOffset" not in found.fields for _, found in table)
 
 
-@probe("W34", "at most 32 messages a pull")
+@probe("W34", "P65", "at most 32 messages a pull")
 def pull_limits(peer: Peer) -> None:
     create_topic(peer, "T34l")
     for number in range(40):

@@ -16,7 +16,7 @@ from reference_impl.wire.frame import Command
 from reference_impl.wire.message import body_crc
 from reference_impl.wire.registration import write_registration
 from suites.conformance.broker.lives import FILE_SIZE, LivingPeer
-from suites.conformance.broker.peer import create_topic, drained, eventually, max_offset, send
+from suites.conformance.broker.peer import answer, create_topic, drained, eventually, max_offset, pull, send
 from suites.conformance.broker.probes.layout import place, put
 from suites.conformance.broker.probes.recovery import log_files, numbered
 from suites.conformance.broker.probing import Start, life
@@ -323,3 +323,36 @@ def mute_master(start: Start) -> None:
     assert (len(master.closes) == closes) is is_4
     assert (len(master.links) == links) is is_4
     assert len(master.reports) >= 4
+
+
+@life("P51", "a slave's full disk", needs="power_cut", is_slow=True)
+def full_slave(start: Start) -> None:
+    """It goes on storing and reporting."""
+    peer, master = with_fake_master(start)
+    levers = peer.backend.levers
+    _, total = levers.disk_space(peer.NODE)
+    peer.backend.perform(lambda: levers.fill_disk(peer.NODE, total * 6 // 100))
+    peer.sleep(12 * SECOND)
+    say(peer, master, frame(0, bytes(1000)))
+    eventually(peer, lambda: master.reports[-1][1] == 1000 or None, 8 * SECOND)
+    peer.backend.perform(lambda: levers.empty_disk(peer.NODE))
+
+
+@life("P52", "P53", "P54", "W46", "W47", "what a slave refuses")
+def slave_refuses(start: Start) -> None:
+    """A topic that is not in its tables is unknown to 4.9; 5.x does not look."""
+    is_4 = start.release.startswith("4.")
+    peer = start(brokerRole="SLAVE", brokerId="1")
+    found = send(peer, "T", b"no")
+    assert found.code == (14 if is_4 else 2)
+    assert is_4 or (found.remark or "").startswith("[REJECTREQUEST]")
+    assert max_offset(peer, "T") == 0
+    fields = {
+        "producerGroup": "PG",
+        "tranStateTableOffset": 0,
+        "commitLogOffset": 0,
+        "commitOrRollback": 8,
+        "msgId": "K",
+    }
+    assert answer(peer, Code.END_TRANSACTION, **fields).code == NO_SLAVE
+    assert pull(peer, "Unknown", 0).code == (17 if is_4 else 2)

@@ -83,7 +83,7 @@ def resend_to_dead_letters(peer: Peer) -> None:
     assert [message.body for message in drained(peer, "%DLQ%CG41e", 1)] == [b"try %d" % tries[1]]
 
 
-@probe("W42", "delay level 1")
+@probe("W42", "P68", "delay level 1")
 def delay_level(peer: Peer) -> None:
     create_topic(peer, "T42")
     sent = send(peer, "T42", b"late", "DELAY\x011\x02TAGS\x01TagA\x02WAIT\x01true\x02", queue=1)
@@ -105,7 +105,7 @@ def delay_level(peer: Peer) -> None:
     assert 1000 <= message.store_timestamp - record.store_timestamp <= 1400
 
 
-@probe("W42", "levels above the last and below the first")
+@probe("W42", "P68", "levels above the last and below the first")
 def delay_level_bounds(peer: Peer) -> None:
     create_topic(peer, "T42b")
     sent = send(peer, "T42b", b"later", "DELAY\x0199\x02")
