@@ -28,7 +28,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from checkers.contract import Contract, Promise, contract_of, known_modes
+from checkers.contract import Contract, Promise, ReadingPromise, contract_of, known_modes
 from checkers.verdict import worst
 from harness import runfolder
 from harness.errors import ClusterError
@@ -149,6 +149,9 @@ HEADLINES: Final = {
     ("availability", "rto_max_ms"): "rto_max_ms",
     ("availability", "send_p50_us"): "send_p50_us",
     ("routes", "left_after_ms"): "left_after_ms",
+    ("deliveries", "again"): "delivered_again",
+    ("deliveries", "from_slaves"): "from_slaves",
+    ("freshness", "promised_behind_max"): "slave_behind",
     ("effects", "shown_after_ms"): "shown_after_ms",
     ("effects", "forgotten_age_ms"): "forgotten_age_ms",
     ("following", "behind_max_ms"): "behind_max_ms",
@@ -204,8 +207,9 @@ def page(results: Sequence[Result]) -> str:
         "median of successful sends; *left_after_ms*: until a NameServer no longer listed a broker; *shown_after_ms*: "
         "until an act of an operator was seen everywhere; *forgotten_age_ms*: the oldest change of a table that a lost "
         "master took along; *behind_max_ms*: how far a slave was behind; *without_master_ms*: how long a name had no "
-        "master. Of several runs the least and the greatest figure. What real brokers were seen to do: "
-        "[findings](findings.md).",
+        "master; *delivered_again*, *from_slaves*: messages that groups got more than once, and from slaves; "
+        "*slave_behind*: acknowledged messages that a slave did not show, at its worst. Of several runs the least and "
+        "the greatest figure. What real brokers were seen to do: [findings](findings.md).",
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "
@@ -239,7 +243,21 @@ def _contract(contract: Contract) -> str:
         cells.setdefault((promise.words, promise.source), []).append(promise)
     rows = [_promise(promises) for promises in cells.values()]
     table = _table(["fault", "flush", "promise", "loss", "back within", "source"], rows)
-    return f"### {contract.mode}\n\n{contract.statement.strip()}\n\n{table}"
+    parts = [f"### {contract.mode}", contract.statement.strip(), table, *_reading(contract.reading)]
+    return "\n\n".join(parts)
+
+
+def _reading(reading: ReadingPromise | None) -> Iterable[str]:
+    """What groups may rely on, whatever the fault."""
+    if reading is None:
+        return
+    rows = [
+        ["committed offsets", reading.commits, f"offsets; any older one after {', '.join(reading.forgotten_by)}"],
+        ["deliveries", reading.deliveries, f"deliveries; skipped after {', '.join(reading.skipped_after)}"],
+        ["reads from slaves", reading.slave_reads, "freshness, suggestions"],
+    ]
+    yield _table(["to readers", "promise", "judged by"], rows)
+    yield f"Source: {reading.source}"
 
 
 def _promise(promises: Sequence[Promise]) -> list[str]:
