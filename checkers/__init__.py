@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from checkers.search import Operation, search_parts
     from checkers.sequential import check_sequential
     from checkers.sessions import check_sessions
+    from checkers.sets import SetInput, check_set
     from checkers.verdict import Anomaly, Outcome, Verdict, worst
 
 _HOMES = {
@@ -46,6 +47,7 @@ _HOMES = {
     "search": ("Operation", "search_parts"),
     "sequential": ("check_sequential",),
     "sessions": ("check_sessions",),
+    "sets": ("SetInput", "check_set"),
     "verdict": ("Anomaly", "Outcome", "Verdict", "worst"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -63,6 +65,7 @@ __all__ = [
     "QueueInput",
     "RegisterInput",
     "RunFacts",
+    "SetInput",
     "Verdict",
     "check_all",
     "check_calls",
@@ -75,6 +78,7 @@ __all__ = [
     "check_semaphore",
     "check_sequential",
     "check_sessions",
+    "check_set",
     "classify",
     "contract_of",
     "delivery_counts",

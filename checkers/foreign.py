@@ -1,4 +1,4 @@
-"""Anyone's history against a model: ``mqchaos check FILE --model register|kv|queue|bag|log|mutex``.
+"""Anyone's history against a model: ``mqchaos check FILE --model register|kv|queue|bag|set|log|mutex``.
 
 Question: is this history, written by somebody else's tool, linearizable?
 
@@ -7,9 +7,10 @@ What each model reads (function → values asked and answered):
     register   read → value or nil; write v; cas [old new] (refused: ``fail``)         values of any kind, also repeated
     kv         get → text; put v; append v                                              by ``key``
     queue      enqueue v; dequeue → v, or nil for "empty" (or ``fail``)                 FIFO; ``bag`` the same in any
-    order log        append v → offset; read → all values; poll → [offset value] pairs; Elle's transactions of one
-    operation;
-               Jepsen's Kafka ``send`` and ``poll``                                     by key
+               order
+    set        add v; read → all values                                                 by key, or ``[k v]``
+    log        append v → offset; read → all values; poll → [offset value] pairs; Elle's transactions of one
+               operation; Jepsen's Kafka ``send`` and ``poll``                          by key
     mutex      acquire; release                                                        by process; refused: ``fail``
 
 The theorem decides where it applies (distinct values), else the search with its budget. The verdict's ``ops`` are line
@@ -29,6 +30,7 @@ from typing import Final
 from checkers.foreign_log import check_foreign_log
 from checkers.foreign_queue import check_foreign_queue
 from checkers.foreign_register import check_foreign_kv, check_foreign_mutex, check_foreign_register
+from checkers.foreign_set import check_foreign_set
 from checkers.importers.calls import Call, DoesNotFit
 from checkers.importers.files import is_text_log, read_calls
 from checkers.verdict import Outcome, Verdict
@@ -40,6 +42,7 @@ MODELS: Final[dict[str, Judge]] = {
     "kv": check_foreign_kv,
     "queue": partial(check_foreign_queue, ordered=True),
     "bag": partial(check_foreign_queue, ordered=False),
+    "set": check_foreign_set,
     "log": check_foreign_log,
     "mutex": check_foreign_mutex,
 }

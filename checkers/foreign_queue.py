@@ -47,7 +47,7 @@ def check_foreign_queue(calls: Sequence[Call], place: str, refusals: bool, *, or
             anomalies = tuple(_anomaly(calls, violation, names) for violation in result.violations)
             outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN
             return Verdict(name, outcome, anomalies, measures, result.unknown)
-    return _searched(name, repeated, ordered, measures)
+    return _searched(name, calls, repeated, ordered, measures)
 
 
 Row = tuple[str, Any, int, int | None, str, int]
@@ -122,7 +122,9 @@ def _anomaly(calls: Sequence[Call], violation: Any, names: dict[int, Any]) -> An
     return Anomaly(violation.kind, sentence, violation.ops, {"values": [repr(names[v]) for v in violation.values]})
 
 
-def _searched(name: str, parts: list[list[Row]], ordered: bool, measures: dict[str, Any]) -> Verdict:
+def _searched(
+    name: str, calls: Sequence[Call], parts: list[list[Row]], ordered: bool, measures: dict[str, Any]
+) -> Verdict:
     if not parts:
         return Verdict(name, Outcome.PASS, measures=measures)
     histories = [[_operation(row) for row in rows if row[4] != "fail"] for rows in parts]
@@ -136,7 +138,8 @@ def _searched(name: str, parts: list[list[Row]], ordered: bool, measures: dict[s
         reason = f"the search was given up after {result.reason}; part {index} is still open"
         return Verdict(name, Outcome.UNKNOWN, measures=measures, reasons=(reason,))
     line = result.stuck.op if result.stuck else -1
-    sentence = f"no order agrees with line {line}; before it the queue was {result.states[:2]!r}"
+    words = next((call.words() for call in calls if call.line == line), "")
+    sentence = f"no order agrees with {words}; before it the queue was {result.states[:2]!r}"
     return Verdict(name, Outcome.FAIL, (Anomaly("no-order", sentence, (line,)),), measures)
 
 

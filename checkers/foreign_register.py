@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import NEVER
-from checkers.importers.calls import Call, by_key, frozen, malformed
+from checkers.importers.calls import Call, DoesNotFit, by_key, frozen, malformed
 from checkers.models import Arg, Model, key, mutex, register
 from checkers.register import INITIAL, RegisterInput, check_register
 from checkers.search import Operation, SearchResult, search_parts
@@ -85,14 +85,14 @@ def _stuck(calls: Sequence[Call], result: SearchResult, part: list[Operation], m
     sentence = (
         f"no order agrees with {_words(calls, stuck.op)}: whatever is tried, the state before its return is "
         f"{states}{more}, and no open operation leads from there to its answer. Proof, from the state "
-        f"{window.initial!r} on: lines {shown}"
+        f"{window.initial!r} on: {calls[0].unit}s {shown}"
     )
     details = {"states": [repr(state) for state in result.states[:16]], "from": repr(window.initial)}
     return Anomaly("no-order", sentence, (stuck.op, *(line for line in lines if line != stuck.op)), details)
 
 
 def _words(calls: Sequence[Call], line: int) -> str:
-    return next((call.words() for call in calls if call.line == line), f"line {line}")
+    return next((call.words() for call in calls if call.line == line), f"{calls[0].unit} {line}")
 
 
 def _shown(part: list[Operation], values: tuple[int, ...]) -> str:
@@ -119,6 +119,8 @@ def register_part(part: list[Call], place: str, refusals: bool) -> list[Operatio
                 operations.append(_operation(call, ("write", frozen(call.asked))))
         elif call.f == "cas":
             operations += _swap(call, place, refusals)
+        elif call.f == "txn":
+            raise DoesNotFit(f"a transaction over registers is no operation of one ({call.words()})")
         else:
             raise malformed(place, call, "a register knows read, write and cas")
     return operations

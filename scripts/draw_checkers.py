@@ -163,6 +163,33 @@ def queues() -> list[Example]:
     ]
 
 
+def sets() -> list[Example]:
+    both = [("add", "a", "a", 0, 10), ("add", "b", "b", 5, 30)]
+    return [
+        of_calls(
+            "set-pass",
+            "PASS: b is being added while one read lacks it and a later one shows it",
+            Outcome.PASS,
+            "set",
+            [*both, ("read", None, ["a"], 12, 18), ("read", None, ["a", "b"], 20, 35)],
+        ),
+        of_calls(
+            "set-fail",
+            "FAIL went-backwards: one read shows b, a later one lacks it",
+            Outcome.FAIL,
+            "set",
+            [*both, ("read", None, ["a", "b"], 12, 18), ("read", None, ["a"], 20, 28)],
+        ),
+        of_calls(
+            "set-unknown",
+            "UNKNOWN: nothing was read, so nothing is known of what was acknowledged",
+            Outcome.UNKNOWN,
+            "set",
+            [*both],
+        ),
+    ]
+
+
 TWICE: list[Step] = [
     ("write", 1, 1, 0, 8),
     ("write", 2, 2, 10, 18),
@@ -382,7 +409,7 @@ def services() -> list[Example]:
 def drawings() -> dict[Path, str]:
     """file → SVG; ``AssertionError`` for an example that is not judged as its page says."""
     made = {}
-    for example in [*logs(), *queues(), *registers(), *grades(), *locks(), *losses(), *services()]:
+    for example in [*logs(), *queues(), *sets(), *registers(), *grades(), *locks(), *losses(), *services()]:
         judged = example.judge()
         if judged is not example.outcome:
             raise AssertionError(f"{example.name} is judged {judged.name}, not {example.outcome.name}")

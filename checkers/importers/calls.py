@@ -24,7 +24,8 @@ TYPES = ("invoke", "ok", "fail", "info")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of a history. ``key`` is ``None`` for histories of one object."""
+    """One line of a history. ``key`` is ``None`` for histories of one object. ``unit``: whether ``line`` counts lines
+    or, where several events share one, events."""
 
     line: int
     process: Any
@@ -32,6 +33,7 @@ class Event:
     f: str
     value: Any
     key: Any = None
+    unit: str = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,13 @@ class Call:
     type: str
     asked: Any
     answered: Any
+    unit: str = "line"
 
     def words(self) -> str:
         """``line 17: process 3 read 4 (ok)``."""
         value = self.asked if self.answered is None else self.answered
         on = f" of {self.key}" if self.key is not None else ""
-        return f"line {self.line}: process {self.process} {self.f}{on} {value!r} ({self.type})"
+        return f"{self.unit} {self.line}: process {self.process} {self.f}{on} {value!r} ({self.type})"
 
 
 class DoesNotFit(Exception):
@@ -64,7 +67,8 @@ class DoesNotFit(Exception):
 
 def malformed(place: str, call: Call, reason: str) -> HistoryFormatError:
     """The error for a call whose values no operation of the model can have."""
-    return HistoryFormatError("history", -1, f"{reason} ({call.words()})", place=f"{place}:{call.line}")
+    where = f"{place}:{call.line}" if call.unit == "line" else f"{place}, {call.unit} {call.line}"
+    return HistoryFormatError("history", -1, f"{reason} ({call.words()})", place=where)
 
 
 def by_key(calls: Iterable[Call]) -> dict[Any, list[Call]]:
@@ -94,14 +98,18 @@ def pair(events: Iterable[Event], place: str) -> list[Call]:
         if event.type == "invoke":
             if event.process in open_:
                 before = open_[event.process][1].line
-                raise _malformed(place, event, f"process {event.process} has an open operation since line {before}")
+                raise _malformed(
+                    place, event, f"process {event.process} has an open operation since {event.unit} {before}"
+                )
             open_[event.process] = (position, event)
             continue
         if event.process not in open_:
             raise _malformed(place, event, f"process {event.process} completes what it never invoked")
         began, invoked = open_.pop(event.process)
         if invoked.f != event.f:
-            raise _malformed(place, event, f"completes {event.f!r}, but line {invoked.line} invoked {invoked.f!r}")
+            raise _malformed(
+                place, event, f"completes {event.f!r}, but {event.unit} {invoked.line} invoked {invoked.f!r}"
+            )
         calls.append(_call(began, invoked, position, event))
     calls += [_call(began, invoked, None, None) for began, invoked in open_.values()]
     return sorted(calls, key=lambda call: call.call)
@@ -111,8 +119,10 @@ def _call(began: int, invoked: Event, ended: int | None, event: Event | None) ->
     type_ = "info" if event is None else event.type
     answered = event.value if event is not None and event.type != "info" else None
     ret = None if type_ == "info" else ended
-    return Call(invoked.line, invoked.process, invoked.f, invoked.key, began, ret, type_, invoked.value, answered)
+    cells = invoked.line, invoked.process, invoked.f, invoked.key, began, ret, type_, invoked.value, answered
+    return Call(*cells, invoked.unit)
 
 
 def _malformed(place: str, event: Event, reason: str) -> HistoryFormatError:
-    return HistoryFormatError("history", -1, reason, place=f"{place}:{event.line}")
+    where = f"{place}:{event.line}" if event.unit == "line" else f"{place}, {event.unit} {event.line}"
+    return HistoryFormatError("history", -1, reason, place=where)

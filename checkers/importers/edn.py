@@ -117,14 +117,21 @@ def _hashable(value: Any) -> Hashable:
     return tuple(_hashable(item) for item in value) if isinstance(value, list) else value
 
 
-def read_all(text: str, place: str = "edn") -> Iterator[tuple[int, Any]]:
-    """(line, value) of every top-level value of *text*."""
+def read_all(text: str, place: str = "edn", *, opened: bool = False) -> Iterator[tuple[int, Any]]:
+    """(line, value) of every top-level value of *text*; with *opened*, of what a top-level vector or list holds."""
     reader = _Reader(text, place)
+    inside: list[str] = []
     while True:
         kind, token = reader.token()
-        if kind == "end":
+        if kind == "end" and not inside:
             return
         line = reader.line
+        if opened and kind == "open" and token in ("[", "("):
+            inside.append(_CLOSES[token])
+            continue
+        if inside and (kind, token) == ("close", inside[-1]):
+            inside.pop()
+            continue
         value = reader.value(kind, token)
         if value is not _DROP:
             yield line, value

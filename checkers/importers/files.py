@@ -4,11 +4,12 @@ Question: given a file that somebody else's tool wrote, what happened?
 
 Formats, told by what the file begins with:
 
-    text log    ``INFO  jepsen.util - 3 <tab> :invoke <tab> :read <tab> nil``       (Jepsen's log; Porcupine's test
-    logs) EDN         ``{:process 3, :type :invoke, :f :read, :value nil}``               (Jepsen's history.edn; one
-    map a line,
-                or a vector of maps; Porcupine's key-value files with ``:key``)
-    JSON        ``{"process": 3, "type": "invoke", "f": "read", "value": null}``    (a line each, or an array; Elle's)
+    text log    ``INFO  jepsen.util - 3 <tab> :invoke <tab> :read <tab> nil``     Jepsen's log; Porcupine's test logs
+    EDN         ``{:process 3, :type :invoke, :f :read, :value nil}``             Jepsen's history.edn, Knossos' data:
+                one map a line or a vector of maps; Porcupine's key-value files with ``:key``
+    JSON        ``{"process": 3, "type": "invoke", "f": "read", "value": null}``  a line each, or an array; Elle's
+
+Every event is known by its line; where several share one, by its number.
 
 Limits. Values are kept as they are written; what they mean is the business of :mod:`checkers.foreign`. An independent
 key of Jepsen's (``:value [k v]``) is not told from a pair, so it must be given as ``:key``.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,14 @@ def read_calls(path: Path) -> list[Call]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise HistoryFormatError("history", -1, f"unreadable: {error}", place=str(path)) from error
-    return pair(events_of(text, str(path)), str(path))
+    return pair(_told_apart(list(events_of(text, str(path)))), str(path))
+
+
+def _told_apart(events: list[Event]) -> list[Event]:
+    """Events by their lines; where one line holds several, by their number in the file."""
+    if len({event.line for event in events}) == len(events):
+        return events
+    return [replace(event, line=number, unit="event") for number, event in enumerate(events, 1)]
 
 
 def is_text_log(path: Path) -> bool:
@@ -75,31 +84,39 @@ def _text_log(text: str, place: str) -> Iterator[Event]:
 
 
 def _edn(text: str, place: str) -> Iterator[Event]:
-    for line, value in read_all(text, place):
-        for row in value if isinstance(value, list) else [value]:
-            yield _event(row, line, place)
+    for line, row in read_all(text, place, opened=True):
+        yield _event(row, line, place)
 
 
 def _json(text: str, place: str) -> Iterator[Event]:
-    if text.lstrip().startswith("["):
-        for number, row in enumerate(_loads(text, place, 1), 1):
-            yield _event(row, number, place)
-        return
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield _event(_loads(line, place, number), number, place)
+    """One value after the other: on lines of their own, or in one array."""
+    decoder, at, line = json.JSONDecoder(), 0, 1
+    is_array = text.lstrip().startswith("[")
+    while (begin := _BETWEEN[is_array].match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        line += text.count("\n", at, begin)
+        if is_array and text[begin] == "]":
+            if rest := text[begin + 1 :].lstrip():
+                line += text.count("\n", begin, len(text) - len(rest))
+                raise HistoryFormatError("history", -1, "more behind the end of the array", place=f"{place}:{line}")
+            return
+        try:
+            row, at = decoder.raw_decode(text, begin)
+        except json.JSONDecodeError as error:
+            raise HistoryFormatError("history", -1, f"no JSON: {error.msg}", place=f"{place}:{error.lineno}") from error
+        yield _event(row, line, place)
+        line += text.count("\n", begin, at)
+    if is_array:
+        raise HistoryFormatError("history", -1, "the array does not end", place=f"{place}:{line}")
 
 
-def _loads(text: str, place: str, line: int) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise HistoryFormatError("history", -1, f"no JSON: {error.msg}", place=f"{place}:{line}") from error
+_BETWEEN = {True: re.compile(r"(?:^\s*\[)?[\s,]*"), False: re.compile(r"\s*")}
 
 
 def _event(row: Any, line: int, place: str) -> Event:
     if not isinstance(row, dict):
         raise HistoryFormatError("history", -1, f"not a map: {row!r}"[:100], place=f"{place}:{line}")
+    if "f" not in row and isinstance(row.get("value"), list):
+        row = {**row, "f": "txn"}  # Elle's histories have transactions only, and leave it out
     for name in ("process", "type", "f"):
         if name not in row:
             raise HistoryFormatError("history", -1, f"an operation without :{name}", place=f"{place}:{line}")

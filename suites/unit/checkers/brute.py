@@ -149,6 +149,15 @@ def queue_step(ordered: bool) -> Step:
     return step
 
 
+def set_step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+    """A set as the sorted tuple of its values: adds, and reads of everything."""
+    kind, values = what
+    if kind == "add":
+        yield tuple(sorted({*state, *values}))
+    elif state == values:
+        yield state
+
+
 def register_step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
     """A register with write, read, cas (swapped) and refused cas."""
     kind = what[0]

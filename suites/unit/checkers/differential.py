@@ -19,7 +19,8 @@ from checkers.queue import check_queue
 from checkers.register import check_register
 from checkers.search import Operation, search
 from checkers.sequential import check_sequential
-from suites.unit.checkers import brute, draw_log, draw_queue, draw_register
+from checkers.sets import check_set
+from suites.unit.checkers import brute, draw_log, draw_queue, draw_register, draw_set
 from suites.unit.checkers.brute import INFINITE, Op, linearizable
 from suites.unit.checkers.draw_log import Shape, ints
 
@@ -135,6 +136,12 @@ def registers(cas: bool, refused: bool) -> Draw:
     return case
 
 
+def grown_set(rng: Random) -> Case:
+    calls = draw_set.draw(rng)
+    result = check_set(draw_set.set_input(calls))
+    return result.linearizable, linearizable(draw_set.oracle_ops(calls), (), brute.set_step), calls
+
+
 def max_register(rng: Random) -> Case:
     calls = draw_register.draw(rng, maximum=True)
     found = check_max_register(draw_register.max_register_input(calls))
@@ -236,6 +243,7 @@ OBJECTS: dict[str, Draw] = {
     "register": registers(cas=False, refused=False),
     "register, swaps": registers(cas=True, refused=False),
     "register, refused swaps": registers(cas=True, refused=True),
+    "set": grown_set,
     "max-register": max_register,
     "mutex": mutex,
     "semaphore": semaphore,

@@ -77,6 +77,17 @@ MALFORMED = [
     (edn((0, "invoke", "cas", "3"), (0, "ok", "cas", "3")), "history:1", "a swap needs a pair"),
     (edn((0, "invoke", "pop", "3")), "history:1", "a register knows read, write and cas"),
     (log_lines((0, "invoke", "read", "nil")) + "\nINFO jepsen.util - 0 :ok", "history:2", "unreadable"),
+    (
+        f"[{edn((0, 'invoke', 'read', 'nil'), (0, 'ok', 'read', '1'), (1, 'ok', 'read', '1'))}]",
+        "history:3",
+        "process 1",
+    ),
+    (f"[{edn((0, 'invoke', 'read', 'nil')).replace(chr(10), ' ')} 7]", "history:1", "not a map: 7"),
+    ("[{:process 0, :type :invoke, :f :read}", "history:1", "ends in the middle of a value"),
+    ('[\n{"process": 0, "type": "invoke", "f": "read"},\n{"process": 0, "type": }\n]', "history:3", "no JSON"),
+    ('[\n{"process": 0, "type": "invoke", "f": "read"},\n7]', "history:3", "not a map: 7"),
+    ('[{"process": 0, "type": "invoke", "f": "read"}', "history:1", "the array does not end"),
+    ('[{"process": 0, "type": "invoke", "f": "read"}]\n[]', "history:2", "more behind the end of the array"),
 ]
 
 
@@ -118,6 +129,30 @@ def test_one_history_in_every_format(
     verdict = judge(tmp_path, texts[form], "register")
     assert verdict.outcome.name == outcome
     assert verdict.measures["operations"] == len(steps)
+
+
+def test_the_events_of_a_vector_or_an_array_keep_their_lines(tmp_path: Path) -> None:
+    """Knossos' data are one vector, Elle's one array; the proof names the lines on which its operations stand."""
+    bad = done(*BAD)
+    as_edn = [(p, t, f, "nil" if v is None else str(v).replace(",", "")) for p, t, f, v in bad]
+    texts = f"; two values\n[{edn(*as_edn)}]", "[\n" + lines(*bad).replace("\n", ",\n") + "\n]"
+    for text in texts:
+        sentence = judge(tmp_path, text, "register").anomalies[0].sentence
+        assert "line 10: process 0 read 1 (ok)" in sentence, sentence
+    for text in (text.replace("\n", " ") for text in (texts[0].split("\n", 1)[1], texts[1])):
+        sentence = judge(tmp_path, text, "register").anomalies[0].sentence
+        assert "event 9: process 0 read 1 (ok)" in sentence, sentence
+
+
+def test_transactions_over_registers_do_not_fit(tmp_path: Path) -> None:
+    verdict = judge(tmp_path, lines(*done(txn(("r", "x", 0), ("r", "y", 0)))), "register")
+    assert (verdict.outcome, "a transaction over registers" in verdict.reasons[0]) == (Outcome.UNKNOWN, True)
+
+
+def test_elle_leaves_the_function_out(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in lines(*done(txn(("append", "x", 1)), txn(("r", "x", [1])))).split("\n")]
+    text = json.dumps([{name: cell for name, cell in row.items() if name != "f"} for row in rows])
+    assert judge(tmp_path, text, "log").outcome is Outcome.PASS
 
 
 def test_repeated_values_are_searched(tmp_path: Path) -> None:
