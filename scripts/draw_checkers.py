@@ -26,6 +26,7 @@ from checkers.explain import timeline  # noqa: E402
 from checkers.facts import RunFacts  # noqa: E402
 from checkers.foreign import check_calls  # noqa: E402
 from checkers.foreign_register import register_part  # noqa: E402
+from checkers.group_offsets import check_offsets  # noqa: E402
 from checkers.history import History  # noqa: E402
 from checkers.importers.calls import Call  # noqa: E402
 from checkers.models import register  # noqa: E402
@@ -406,10 +407,46 @@ def services() -> list[Example]:
     ]
 
 
+def groups() -> list[Example]:
+    def run(told: int, *, fault: str = "", asked: bool = True) -> Build:
+        build, here = Build(), {"queue": 0, "node": "broker-a-0", "group": "readers"}
+        build.op("commit_offset", 0, 8, "OK", offset=4, **here)
+        build.op("commit_offset", 20, 28, "OK", offset=9, **here)
+        if fault:
+            build.fault(fault, "broker-a-0", 40, 44, heal=70)
+        if asked:
+            build.op("fetch_offset", 90, 98, "OK", offset=told, **here)
+        return build
+
+    return [
+        of_run(
+            "groups-pass",
+            "PASS: the power cut took the last commit along, since its file is never forced",
+            Outcome.PASS,
+            check_offsets,
+            run(4, fault="cut_power"),
+        ),
+        of_run(
+            "groups-fail",
+            "FAIL offset-went-back: @9 had been committed and confirmed, nothing had happened to the broker",
+            Outcome.FAIL,
+            check_offsets,
+            run(4),
+        ),
+        of_run(
+            "groups-unknown",
+            "UNKNOWN: offsets were committed, but nobody ever asked for them",
+            Outcome.UNKNOWN,
+            check_offsets,
+            run(9, asked=False),
+        ),
+    ]
+
+
 def drawings() -> dict[Path, str]:
     """file → SVG; ``AssertionError`` for an example that is not judged as its page says."""
     made = {}
-    for example in [*logs(), *queues(), *sets(), *registers(), *grades(), *locks(), *losses(), *services()]:
+    for example in [*logs(), *queues(), *sets(), *registers(), *grades(), *locks(), *losses(), *services(), *groups()]:
         judged = example.judge()
         if judged is not example.outcome:
             raise AssertionError(f"{example.name} is judged {judged.name}, not {example.outcome.name}")
