@@ -12,19 +12,24 @@ Limits. Another commit, or files that differ from theirs, may change a history h
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
+from faults.journal import process_started
 from harness import runfolder
 from harness.errors import HistoryError
 from harness.run import Interrupt, Progress, RunResult, run_scenario
 from harness.scenario_file import load
 
 LINE_SHOWN = 300
+PREFIX = "mqchaos-replay-"
+"""Of folders for runs that are not kept, before the process's number and the time it was started."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +70,26 @@ def replay(
 ) -> Replay:
     """Run the run of *folder* again and compare.
 
-    The new run is kept below *out*; without one it leaves nothing.
+    The new run is kept below *out*; without one it leaves nothing, and what an earlier one left that was killed goes,
+    too.
     """
     folder = folder.resolve()
     run = runfolder.read_run(folder)
     if out is not None:
         return _again(folder, run, out, on_progress, interrupt)
-    with TemporaryDirectory(prefix="mqchaos-replay-") as scratch:
+    _sweep()
+    mine = f"{PREFIX}{os.getpid()}-{process_started(os.getpid())}-"
+    with TemporaryDirectory(prefix=mine) as scratch:
         again = _again(folder, run, Path(scratch), on_progress, interrupt)
         return replace(again, result=replace(again.result, folder=None))
+
+
+def _sweep() -> None:
+    """Remove what replays that were killed have left: their names say whose they are."""
+    for left in sorted(Path(gettempdir()).glob(f"{PREFIX}*-*-*")):
+        pid, started = left.name.removeprefix(PREFIX).split("-")[:2]
+        if pid.isdecimal() and started.isdecimal() and process_started(int(pid)) != int(started):
+            rmtree(left, ignore_errors=True)  # another replay may be sweeping, too
 
 
 def _again(

@@ -87,9 +87,7 @@ class SimDisk:
     # -- what a process does -------------------------------------------------------------------------------------
 
     def read(self, file: str, offset: int, size: int) -> bytes:
-        """From the page cache; ``FileNotFoundError``, or ``OSError`` (EIO) where a sector is unreadable."""
-        if self.faults is not None:
-            self.faults.before_read(file, offset, size)
+        """From the page cache; ``FileNotFoundError``."""
         inode = self.names.get(file)
         if inode is None:
             raise FileNotFoundError(ENOENT, strerror(ENOENT), file)

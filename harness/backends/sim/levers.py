@@ -182,10 +182,6 @@ class SimLevers:
         self._world.run_until(lambda: faults.failed_syncs > 0, self._world.now() + patience_ns)
         return faults.failed_syncs
 
-    def fail_writes(self, node: str, *calls: int) -> None:
-        """The same for write, create, rename, delete and truncate."""
-        self._faults(node).write_failures = [_positive(call) for call in calls]
-
     def lie(self, node: str, lying: bool = True) -> None:
         """Syncs say yes and do nothing."""
         self._faults(node).lying = lying
@@ -210,14 +206,6 @@ class SimLevers:
     def kill_disk(self, node: str) -> None:
         """Every change and sync fails with EIO; reads go on."""
         self._faults(node).dead = True
-
-    def make_read_only(self, node: str) -> None:
-        """Every change and sync fails with EROFS."""
-        self._faults(node).read_only = True
-
-    def make_unreadable(self, node: str, file: str, start: int, end: int) -> None:
-        """Reads that meet bytes *start* to *end* of *file* fail with EIO."""
-        self._faults(node).unreadable.append((file, start, end))
 
     def repair_disk(self, node: str) -> None:
         """Undo every defect but a full or slow disk; syncs that hang end."""

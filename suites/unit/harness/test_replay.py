@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
 
+from faults.journal import process_started
 from harness import runfolder
 from harness.errors import HistoryError
-from harness.replay import replay
+from harness.replay import PREFIX, replay
 from harness.run import run_scenario
 from suites.unit.harness.tiny import CUT, KILL, tiny
 
@@ -33,6 +35,16 @@ def test_nothing_is_left_behind_unless_asked(folder):
     again = replay(folder)
     assert again.is_same
     assert sorted(path.name for path in folder.parent.iterdir()) == before
+
+
+def test_what_a_killed_replay_left_goes_with_the_next_and_a_living_one_keeps_its_own(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    me, started = os.getpid(), process_started(os.getpid())
+    for name in (f"{me}-{started}-living", f"{me}-{started + 1}-recycled", "999999999-1-dead", "others"):
+        (tmp_path / f"{PREFIX}{name}" / "r-1").mkdir(parents=True)
+    assert replay(folder).is_same
+    left = sorted(path.name.removeprefix(PREFIX) for path in tmp_path.glob(f"{PREFIX}*"))
+    assert left == sorted([f"{me}-{started}-living", "others"])
 
 
 def test_the_first_line_that_differs_is_shown(folder):
