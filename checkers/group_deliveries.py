@@ -30,9 +30,9 @@ import numpy as np
 
 from checkers.columns import Ints
 from checkers.deliveries import Deliveries, delivery_counts, delivery_order
-from checkers.facts import FaultFact, RunFacts, broker_name
+from checkers.facts import FaultFact, RunFacts
 from checkers.group_offsets import told_by_masters
-from checkers.groups import Lane, broker_id, delivering, lanes_of, of_slaves
+from checkers.groups import Lane, broker_id, delivering, lanes_of, of_slaves, reusing_fault
 from checkers.history import History, seconds
 from checkers.ledger import OK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -159,7 +159,7 @@ def _undelivered(
 
 def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, messages: Ints) -> list[Anomaly]:
     """Messages below the group's position: skipped, if it was there before they were."""
-    cause = _reusing(facts, history.queues.broker_of(given.lane.queue))
+    cause = reusing_fault(facts, history.queues.broker_of(given.lane.queue))
     passed = np.array([_was_beyond(history, ledger, given, int(message)) for message in messages.tolist()])
     skipped = messages[passed] if cause else messages[:0]
     plain = messages[~np.isin(messages, skipped)]
@@ -169,15 +169,6 @@ def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, mes
     if len(skipped):
         found.append(_missing(history, facts, ledger, given, skipped, "skipped", cause))
     return found
-
-
-def _reusing(facts: RunFacts, broker: str) -> FaultFact | None:
-    contract = facts.contract()
-    if contract is None or contract.reading is None:
-        return None
-    kinds = contract.reading.skipped_after
-    hits = [f for f in facts.faults if f.kind in kinds and f.effective != 0 and broker in map(broker_name, f.left)]
-    return hits[0] if hits else None
 
 
 def _was_beyond(history: History, ledger: Ledger, given: _Given, message: int) -> bool:

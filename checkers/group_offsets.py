@@ -13,8 +13,12 @@ floor:
     offset-went-back    told less than the floor, or nothing at all
     offset-invented     told what nobody ever committed there
     offset-undone       told a greater value that a later certain commit had replaced
+    commit-ahead        the group itself committed an offset below which something had not been delivered to it
     (allowed)           told less than the last certain commit, and a fault explains it: the deliveries that follow are
                         told as coming again for that reason
+
+The grades of :mod:`checkers.offsets` are measured: how many (group, queue) are monotonic, and linearizable as "the
+greatest wins", whoever was asked.
 
 Limits. What a slave tells is counted, not judged: its copy is as old as its last look at the master, and it takes
 commits of its own. 0 counts as nothing known, since a broker answers it for groups that it never heard of.
@@ -23,14 +27,16 @@ commits of its own. 0 counts as nothing known, since a broker answers it for gro
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from checkers.columns import NEVER
 from checkers.facts import FaultFact, RunFacts
-from checkers.groups import HARMLESS, Lane, broker_id, faults_of_node, lanes_of
+from checkers.groups import HARMLESS, Lane, broker_id, delivering, faults_of_node, lanes_of, reusing_fault
 from checkers.history import History, seconds
+from checkers.offsets import OffsetInput, check_greatest_wins, check_monotonic, check_not_ahead
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 NONE = -1
@@ -65,15 +71,67 @@ def check_offsets(history: History, facts: RunFacts) -> Verdict:
         for one in told:
             anomaly = _judge(history, facts, lane, one)
             anomalies += [anomaly] if anomaly else []
+        anomalies += _ahead(history, facts, lane)
+        counts.update(_grades(history, lane))
     reasons = () if counts["fetches"] else ("no committed offset was ever told",)
     measures = {
-        **{name: counts[name] for name in ("commits", "fetches", "told_by_slaves")},
-        "went_back": sum(anomaly.allowed for anomaly in anomalies),
-        "went_back_max": max((a.details["by"] for a in anomalies if a.allowed), default=0),
+        **{
+            name: counts[name]
+            for name in ("commits", "fetches", "told_by_slaves", "lanes", "monotonic", "greatest_wins")
+        },
+        "went_back": sum(anomaly.kind == "offset-went-back" for anomaly in anomalies),
+        "went_back_max": max((a.details["by"] for a in anomalies if a.kind == "offset-went-back"), default=0),
     }
     failed = any(not anomaly.allowed for anomaly in anomalies)
     outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict("offsets", outcome, tuple(anomalies), measures, reasons)
+
+
+def _input(history: History, lane: Lane) -> OffsetInput:
+    """*lane* as the grades of :mod:`checkers.offsets` take it; what was refused never happened."""
+    ops = history.ops
+    commits = lane.commits[~ops.outcome.mask("fail")[lane.commits]]
+    ret = np.where(ops.outcome.mask("ok")[commits], ops.complete_event[commits], NEVER)
+    known = ops.status.mask("OK")[lane.fetches]
+    return OffsetInput(
+        w_value=ops.offset[commits],
+        w_invoke=ops.invoke_event[commits],
+        w_ret=ret,
+        w_op=ops.op[commits],
+        r_value=np.where(known, ops.offset[lane.fetches], NONE),
+        r_invoke=ops.invoke_event[lane.fetches],
+        r_ret=ops.complete_event[lane.fetches],
+        r_op=ops.op[lane.fetches],
+    )
+
+
+def _grades(history: History, lane: Lane) -> dict[str, int]:
+    """Which grades hold, whoever was asked."""
+    offsets = _input(history, lane)
+    return {
+        "lanes": 1,
+        "monotonic": not check_monotonic(offsets),
+        "greatest_wins": not check_greatest_wins(offsets),
+    }
+
+
+def _ahead(history: History, facts: RunFacts, lane: Lane) -> Iterator[Anomaly]:
+    """Commits of what had not been delivered: what stands below one in the end must have come before it."""
+    ops, reads = history.ops, history.reads
+    of_read = ops.rows(reads.op)
+    given = np.isin(of_read, delivering(history, lane.pulls))
+    there = np.unique(reads.offset[(ops.f.mask("drain") & (ops.queue == lane.queue))[of_read]])
+    found = check_not_ahead(_input(history, lane), reads.offset[given], ops.complete_event[of_read[given]], there)
+    for violation in found:
+        missing, value = violation.values
+        cause = reusing_fault(facts, history.queues.broker_of(lane.queue))
+        why = f", after {cause.words()}, which lets offsets be used again" if cause else ""
+        sentence = (
+            f"Group {lane.group} committed @{value} in {history.queues.name(lane.queue)} before @{missing} was "
+            f"delivered to it ({violation.count} such commits){why}. Proof: {history.op_text(violation.ops[0])}."
+        )
+        details = {"group": lane.group, "queue": lane.queue, "offset": missing, "by": 0}
+        yield Anomaly("commit-ahead", sentence, violation.ops, details, allowed=cause is not None)
 
 
 def told_by_masters(history: History, facts: RunFacts, lane: Lane) -> list[Told]:

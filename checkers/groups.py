@@ -94,3 +94,13 @@ def broker_id(node: str) -> int:
 def faults_of_node(facts: RunFacts, node: str) -> list[FaultFact]:
     """Faults that were done to *node* itself, in order; those that were seen to do nothing are left out."""
     return [fault for fault in facts.faults if node in fault.left + fault.right and fault.effective != 0]
+
+
+def reusing_fault(facts: RunFacts, broker: str) -> FaultFact | None:
+    """The first fault after which queue offsets of *broker* may be used again."""
+    contract = facts.contract()
+    if contract is None or contract.reading is None:
+        return None
+    kinds = contract.reading.skipped_after
+    hits = [f for f in facts.faults if f.kind in kinds and f.effective != 0 and broker in map(broker_name, f.left)]
+    return hits[0] if hits else None

@@ -162,6 +162,31 @@ def test_what_commits_survive(do: str, before_ms: int, told: int, outcome: Outco
         assert f"{do} of {MASTER}" in verdict.anomalies[0].sentence
 
 
+def test_a_group_must_not_commit_what_it_has_not_got() -> None:
+    def story(g: Group) -> None:
+        g.stored(3)
+        g.told(10, -1)
+        g.takes(12, 0, [0, 1])
+        g.commit(14, 2)
+        g.commit(16, 3)
+        g.takes(18, 2, [2])
+        g.ended(3, 50)
+
+    (anomaly,) = judged(check_offsets, story).anomalies
+    assert (anomaly.kind, anomaly.allowed, anomaly.details["offset"]) == ("commit-ahead", False, 2)
+
+
+def test_grades_are_measured() -> None:
+    def story(g: Group) -> None:
+        g.commit(0, 9)
+        g.told(5, 9)
+        g.commit(10, 5)
+        g.told(15, 5)
+
+    measures = judged(check_offsets, story).measures
+    assert (measures["lanes"], measures["monotonic"], measures["greatest_wins"]) == (1, 0, 0)
+
+
 # Deliveries -----------------------------------------------------------------------------------------------------------
 
 
