@@ -30,6 +30,9 @@ from checkers.importers.calls import Call, DoesNotFit, frozen, malformed
 from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, LogViolation, Polls, check_log
 from checkers.verdict import Anomaly, Outcome, Verdict
 
+NOTHING = "no operation of any log was answered: nothing happened"
+_OFFSETS = 1 << 44
+
 
 @dataclass
 class _Log:
@@ -76,6 +79,8 @@ def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verd
     log = _Log(gaps=any(_is_kafka(call) for call in calls))
     for call in calls:
         _READERS.get(call.f, _unknown_f)(log, call, place)
+    if not log.keys:
+        return Verdict("log", Outcome.UNKNOWN, measures={"operations": len(calls)}, reasons=(NOTHING,))
     columns = log_input(log)
     result = check_log(columns, gaps=log.gaps)
     measures = {"operations": len(calls), "objects": len(log.keys), "messages": int(columns.polls.count.sum())}
@@ -92,9 +97,13 @@ def _unknown_f(log: _Log, call: Call, place: str) -> None:
 def _append(log: _Log, call: Call, place: str) -> None:
     answered = call.answered
     offset = answered.get("offset") if isinstance(answered, dict) else None
-    if offset is not None and not isinstance(offset, int):
-        raise malformed(place, call, "an offset is a number")
-    log.append(call, call.key, call.asked, offset)
+    log.append(call, call.key, call.asked, None if offset is None else _offset(offset, call, place))
+
+
+def _offset(value: Any, call: Call, place: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _OFFSETS:
+        raise malformed(place, call, "an offset is a number from 0 on, below 2^44")
+    return value
 
 
 def _read(log: _Log, call: Call, place: str) -> None:
@@ -118,14 +127,13 @@ def _poll(log: _Log, call: Call, place: str) -> None:
         return
     if not isinstance(call.asked, int) or not isinstance(call.answered, list):
         raise malformed(place, call, "a poll asks for an offset and answers a list")
-    log.poll(call, call.key, [(call.asked + index, value) for index, value in enumerate(call.answered)], call.asked)
+    at = _offset(call.asked, call, place)
+    log.poll(call, call.key, [(at + index, value) for index, value in enumerate(call.answered)], at)
 
 
 def _end(log: _Log, call: Call, place: str) -> None:
     if call.type == "ok":
-        if not isinstance(call.answered, int):
-            raise malformed(place, call, "an end is a number")
-        log.end(call, call.key, call.answered)
+        log.end(call, call.key, _offset(call.answered, call, place))
 
 
 def _is_kafka(call: Call) -> bool:
@@ -154,14 +162,22 @@ def _step(log: _Log, call: Call, step: list[Any], place: str) -> None:
         if call.type == "ok":
             _whole(log, call, step[1], step[2], place)
     elif kind == "send" and len(step) == 3:
-        offset, value = step[2] if isinstance(step[2], list) else (None, step[2])
-        log.append(call, step[1], value, offset)
+        offset, value = step[2] if isinstance(step[2], list) and len(step[2]) == 2 else (None, step[2])
+        log.append(call, step[1], value, None if offset is None else _offset(offset, call, place))
     elif kind == "poll":
         if call.type == "ok":
-            for key, pairs in (step[1] if len(step) > 1 else {}).items():
-                log.poll(call, key, [(offset, value) for offset, value in pairs])
+            _polled(log, call, step[1] if len(step) > 1 else {}, place)
     else:
         raise malformed(place, call, f"unknown step {kind!r}")
+
+
+def _polled(log: _Log, call: Call, logs: Any, place: str) -> None:
+    if not isinstance(logs, dict) or not all(isinstance(pairs, list) for pairs in logs.values()):
+        raise malformed(place, call, "a poll answers a list of [offset value] by key")
+    for key, pairs in logs.items():
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise malformed(place, call, "a poll answers a list of [offset value] by key")
+        log.poll(call, key, [(_offset(offset, call, place), value) for offset, value in pairs])
 
 
 _READERS = {"append": _append, "read": _read, "poll": _poll, "end": _end, "txn": _txn, "send": _txn}
@@ -197,6 +213,7 @@ def _place(log: _Log) -> None:
         return
     if log.gaps or any(pairs[0][0] > 0 for *_, pairs in log.polls):
         raise DoesNotFit("acknowledged appends without offsets, and reads that do not show everything")
+    _require_told_apart(log, open_)
     seen: dict[tuple[int, int], int] = {}
     end = [0] * len(log.keys)
     for key, _, _, _, pairs in log.polls:
@@ -210,6 +227,15 @@ def _place(log: _Log) -> None:
             seen[key, value] = end[key]
             end[key] += 1
         log.appends[index] = (key, value, seen[key, value], *row[3:])
+
+
+def _require_told_apart(log: _Log, open_: list[int]) -> None:
+    """A value that was appended twice stands where it is read, but nobody knows by which of the two."""
+    tries: dict[tuple[int, int], int] = {}
+    for row in log.appends:
+        tries[row[:2]] = tries.get(row[:2], 0) + (row[5] != FAILED)
+    if any(tries[log.appends[index][:2]] > 1 for index in open_):
+        raise DoesNotFit("a value was appended twice, and its offset was not told")
 
 
 def _ints(cells: list[int]) -> Any:

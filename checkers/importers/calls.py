@@ -5,7 +5,7 @@ Question: which operation began where, how did it end, and is this a history at 
 Model. An :class:`Event` is one line: process, type (invoke, ok, fail, info), function, value, key. A :class:`Call` is
 an invocation with its completion; positions in the file are the times, so that the order of lines is the order of
 events. A process does one thing at a time. An invocation without completion, or one that ended ``info``, has ``ret``
-``None``. Processes that are no numbers (Jepsen's nemesis) are left out.
+``None``. A process is a number or a name; Jepsen's nemesis is none, and is left out.
 
 Malformed (a completion without its invocation, a second invocation while one is open, an unknown type) is
 :class:`HistoryFormatError` with the line, never a verdict.
@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from checkers.columns import HistoryFormatError
 
 TYPES = ("invoke", "ok", "fail", "info")
+NEMESIS = ("nemesis", ":nemesis")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,27 @@ def by_key(calls: Iterable[Call]) -> dict[Any, list[Call]]:
     return parts
 
 
+class Truth(Enum):
+    """true and false of a history: Python's own are equal to 1 and 0, and theirs are not."""
+
+    TRUE = True
+    FALSE = False
+
+    def __repr__(self) -> str:
+        return "true" if self.value else "false"
+
+
 def frozen(value: Any) -> Any:
     """*value* with lists as tuples, so that it can be compared, hashed and kept."""
-    if isinstance(value, list):
+    if isinstance(value, bool):
+        return Truth(value)
+    if isinstance(value, list | tuple):
         return tuple(frozen(item) for item in value)
-    return tuple(sorted((key, frozen(item)) for key, item in value.items())) if isinstance(value, dict) else value
+    if isinstance(value, frozenset):
+        return frozenset(frozen(item) for item in value)
+    if isinstance(value, dict):
+        return frozenset((frozen(key), frozen(item)) for key, item in value.items())
+    return value
 
 
 def pair(events: Iterable[Event], place: str) -> list[Call]:
@@ -93,7 +111,7 @@ def pair(events: Iterable[Event], place: str) -> list[Call]:
     for position, event in enumerate(events):
         if event.type not in TYPES:
             raise _malformed(place, event, f"type {event.type!r} is not one of {', '.join(TYPES)}")
-        if not isinstance(event.process, int) or isinstance(event.process, bool):
+        if event.process in NEMESIS:
             continue
         if event.type == "invoke":
             if event.process in open_:

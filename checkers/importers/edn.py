@@ -12,7 +12,7 @@ Limits. No metadata, no namespaced maps, no ratios. Anything malformed is :class
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from checkers.columns import HistoryFormatError
@@ -39,10 +39,10 @@ _DROP = object()
 class _Reader:
     """A cursor over tokens; a value is read when its closing token has been."""
 
-    def __init__(self, text: str, place: str) -> None:
+    def __init__(self, text: str, place: str, first_line: int = 1) -> None:
         self.text, self.place = text, place
         self.at = 0
-        self.line = 1
+        self.line = first_line
 
     def fail(self, reason: str) -> HistoryFormatError:
         return HistoryFormatError("edn", -1, reason, place=f"{self.place}:{self.line}")
@@ -114,12 +114,34 @@ class _Reader:
 
 
 def _hashable(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        return frozenset((_hashable(key), _hashable(item)) for key, item in value.items())
     return tuple(_hashable(item) for item in value) if isinstance(value, list) else value
 
 
-def read_all(text: str, place: str = "edn", *, opened: bool = False) -> Iterator[tuple[int, Any]]:
+TOO_DEEP = "a value is nested too deeply"
+_DEPTH_MAX = 64
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether *value* has more levels than anything that looks at it should have to descend."""
+    level = [value]
+    for _ in range(_DEPTH_MAX):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple | frozenset) else ()
+
+
+def read_all(text: str, place: str = "edn", *, opened: bool = False, first_line: int = 1) -> Iterator[tuple[int, Any]]:
     """(line, value) of every top-level value of *text*; with *opened*, of what a top-level vector or list holds."""
-    reader = _Reader(text, place)
+    reader = _Reader(text, place, first_line)
     inside: list[str] = []
     while True:
         kind, token = reader.token()
@@ -132,6 +154,9 @@ def read_all(text: str, place: str = "edn", *, opened: bool = False) -> Iterator
         if inside and (kind, token) == ("close", inside[-1]):
             inside.pop()
             continue
-        value = reader.value(kind, token)
+        try:
+            value = reader.value(kind, token)
+        except RecursionError:
+            raise reader.fail(TOO_DEEP) from None
         if value is not _DROP:
             yield line, value

@@ -25,16 +25,21 @@ from pathlib import Path
 from typing import Any
 
 from checkers.columns import HistoryFormatError
-from checkers.importers.calls import Call, Event, pair
-from checkers.importers.edn import read_all
+from checkers.importers.calls import Call, Event, frozen, pair
+from checkers.importers.edn import TOO_DEEP, is_too_deep, read_all
 
 
 def read_calls(path: Path) -> list[Call]:
     """All calls of the history in *path*; :class:`HistoryFormatError` with file and line for what is malformed."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise HistoryFormatError("history", -1, f"unreadable: {error}", place=str(path)) from error
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise HistoryFormatError("history", -1, f"unreadable: {error.strerror}", place=str(path)) from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        reason = f"no text: byte 0x{content[error.start]:02x} is not UTF-8"
+        raise HistoryFormatError("history", -1, reason, place=f"{path}:{line}") from error
     return pair(_told_apart(list(events_of(text, str(path)))), str(path))
 
 
@@ -47,7 +52,7 @@ def _told_apart(events: list[Event]) -> list[Event]:
 
 def is_text_log(path: Path) -> bool:
     """Whether the first line that is not blank is one of a text log."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
         first = next((line for line in lines if line.strip()), "")
     return _LOG_LINE.search(first.rstrip()) is not None
 
@@ -78,7 +83,7 @@ def _text_log(text: str, place: str) -> Iterator[Event]:
                 raise HistoryFormatError("history", -1, f"unreadable: {line[:80]!r}", place=f"{place}:{number}")
             continue
         process, kind, f, value = match.groups()
-        values = [value for _, value in read_all(value, f"{place}:{number}")]
+        values = [value for _, value in read_all(value, place, first_line=number)]
         its = int(process) if process.isdecimal() else process
         yield Event(number, its, kind, f, values[0] if values else None)
 
@@ -90,7 +95,7 @@ def _edn(text: str, place: str) -> Iterator[Event]:
 
 def _json(text: str, place: str) -> Iterator[Event]:
     """One value after the other: on lines of their own, or in one array."""
-    decoder, at, line = json.JSONDecoder(), 0, 1
+    decoder, at, line = json.JSONDecoder(parse_constant=_no_number), 0, 1
     is_array = text.lstrip().startswith("[")
     while (begin := _BETWEEN[is_array].match(text, at).end()) < len(text):  # type: ignore[union-attr]
         line += text.count("\n", at, begin)
@@ -103,10 +108,17 @@ def _json(text: str, place: str) -> Iterator[Event]:
             row, at = decoder.raw_decode(text, begin)
         except json.JSONDecodeError as error:
             raise HistoryFormatError("history", -1, f"no JSON: {error.msg}", place=f"{place}:{error.lineno}") from error
+        except (RecursionError, ValueError) as error:
+            reason = str(error) if isinstance(error, ValueError) else TOO_DEEP
+            raise HistoryFormatError("history", -1, reason, place=f"{place}:{line}") from error
         yield _event(row, line, place)
         line += text.count("\n", begin, at)
     if is_array:
         raise HistoryFormatError("history", -1, "the array does not end", place=f"{place}:{line}")
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"no JSON: {name} is not equal to itself, or no number at all")
 
 
 _BETWEEN = {True: re.compile(r"(?:^\s*\[)?[\s,]*"), False: re.compile(r"\s*")}
@@ -120,8 +132,9 @@ def _event(row: Any, line: int, place: str) -> Event:
     for name in ("process", "type", "f"):
         if name not in row:
             raise HistoryFormatError("history", -1, f"an operation without :{name}", place=f"{place}:{line}")
-    return Event(line, row["process"], str(row["type"]), str(row["f"]), row.get("value"), _key(row.get("key")))
-
-
-def _key(key: Any) -> Any:
-    return tuple(key) if isinstance(key, list) else key
+    if not isinstance(row["process"], int | str) or isinstance(row["process"], bool):
+        reason = f"process {row['process']!r} is neither a number nor a name"
+        raise HistoryFormatError("history", -1, reason, place=f"{place}:{line}")
+    if is_too_deep(row.get("value")):
+        raise HistoryFormatError("history", -1, TOO_DEEP, place=f"{place}:{line}")
+    return Event(line, row["process"], str(row["type"]), str(row["f"]), row.get("value"), frozen(row.get("key")))

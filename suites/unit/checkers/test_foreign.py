@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,90 @@ def test_malformed_histories_are_errors_with_their_line(tmp_path: Path, text: st
         judge(tmp_path, text, "register")
     assert caught.value.place.endswith(place)
     assert reason in caught.value.reason
+
+
+LOG = [
+    (done(("append", "a", {"offset": -4})), "an offset is a number from 0 on"),
+    (done(("append", "a", {"offset": True})), "an offset is a number from 0 on"),
+    (done(("append", "a", {"offset": 1 << 70})), "an offset is a number from 0 on"),
+    (done(("end", None, "x")), "an offset is a number from 0 on"),
+    (done(("poll", -1, [])), "an offset is a number from 0 on"),
+    (done(("send", [["send", "k", "a"]], [["send", "k", ["z", "a"]]])), "an offset is a number from 0 on"),
+    (done(("poll", [["poll"]], [["poll", {"k": [[1]]}]])), "a poll answers a list of [offset value] by key"),
+    (done(("poll", [["poll"]], [["poll", 7]])), "a poll answers a list of [offset value] by key"),
+    (done(("poll", "x", [])), "a poll asks for an offset and answers a list"),
+    (done(("read", None, 5)), "a read of everything answers a list"),
+    (done(("txn", 3, 3)), "a transaction is a list of operations"),
+]
+
+
+@pytest.mark.parametrize(("ops", "reason"), LOG)
+def test_malformed_operations_of_a_log(tmp_path: Path, ops: list[tuple[int, str, str, Any]], reason: str) -> None:
+    with pytest.raises(HistoryFormatError, match=re.escape(reason)) as caught:
+        judge(tmp_path, lines(*ops), "log")
+    assert caught.value.place.endswith("history:1")
+
+
+BYTES = [
+    (b"\n\xff\xfe", "history:2", "byte 0xff is not UTF-8"),
+    (b'{"process": 0, "type": "invoke", "f": "write", "value": NaN}', "history:1", "NaN"),
+    (b'{"process": null, "type": "invoke", "f": "read"}', "history:1", "neither a number nor a name"),
+    (
+        b'{"process": 0, "type": "invoke", "f": "write", "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        "history:1",
+        "deep",
+    ),
+    (b"{:process 0 :type :invoke :f :write :value " + b"[" * 5000 + b"]" * 5000 + b"}", "history:1", "deep"),
+    (b"{:process 0 :type :invoke :f :write :value " + b"[" * 99 + b"]" * 99 + b"}", "history:1", "deep"),
+    (b"\nINFO  jepsen.util - 0\t:invoke\t:write\t[1", "history:2", "ends in the middle of a value"),
+]
+
+
+@pytest.mark.parametrize(("content", "place", "reason"), BYTES, ids=[case[2] + case[1] for case in BYTES])
+def test_malformed_files(tmp_path: Path, content: bytes, place: str, reason: str) -> None:
+    path = tmp_path / "history"
+    path.write_bytes(content)
+    with pytest.raises(HistoryFormatError) as caught:
+        check_file(path, "register")
+    assert caught.value.place.endswith(place)
+    assert reason in caught.value.reason
+
+
+def test_a_byte_order_mark_is_no_part_of_a_history(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    path.write_bytes(b"\xef\xbb\xbf" + lines(*done(*GOOD)).replace("\n", "\r\n").encode())
+    assert check_file(path, "register").outcome is Outcome.PASS
+
+
+def test_processes_may_have_names(tmp_path: Path) -> None:
+    text = lines(*done(*BAD)).replace('"process": 0', '"process": "client-1"')
+    assert judge(tmp_path, text, "register").outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(("written", "read", "outcome"), [(True, True, "PASS"), (True, 1, "FAIL"), (0, False, "FAIL")])
+def test_true_is_not_one(tmp_path: Path, written: Any, read: Any, outcome: str) -> None:
+    assert (
+        judge(tmp_path, lines(*done(("write", written, written), ("read", None, read))), "register").outcome.name
+        == outcome
+    )
+
+
+@pytest.mark.parametrize("value", ["{:a [1]}", "#{1 {:b 2}}", "{{:k 1} 2, 3 4, nil 5}", "[[1] #{[2]}]"])
+def test_values_of_any_kind(tmp_path: Path, value: str) -> None:
+    text = edn(
+        (0, "invoke", "write", value), (0, "ok", "write", value), (0, "invoke", "read", "nil"), (0, "ok", "read", value)
+    )
+    assert judge(tmp_path, text, "register").outcome is Outcome.PASS
+
+
+def test_a_value_that_was_appended_twice_without_an_offset_is_not_guessed_at(tmp_path: Path) -> None:
+    steps = [("append", 1, None), ("append", 1, None), ("read", None, [1, 1])]
+    assert judge(tmp_path, lines(*done(*steps)), "log").outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("steps", [[], [["poll", {}]]])
+def test_nothing_answered_is_unknown(tmp_path: Path, steps: list[Any]) -> None:
+    assert judge(tmp_path, lines(*done(("poll", [["poll"]], steps))), "log").outcome is Outcome.UNKNOWN
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
