@@ -45,6 +45,8 @@ TABLES_TOPIC: Final = "chaos-tables"
 TABLES_GROUP: Final = "chaos-tables-group"
 ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 ROUND_NS: Final = 2 * SECOND
+CHANGED_PERCENT: Final = 80
+"""Of the load: then tables are left alone, so that what is missing at the end is seen."""
 PERM_READ, PERM_WRITE = 4, 2
 NOBODY: Final = "nobody"
 
@@ -130,14 +132,17 @@ def _is_ordered(topic: str, answer: Command) -> Shown:
 
 
 def metadata(stage: Stage) -> Script:
-    """Rounds, each one more than the last; the four kinds of a round at four instants of it."""
+    """Rounds, each one more than the last; the four kinds of a round at four instants of it.
+
+    A slave of 4.9 does not read the delay offsets that it copies before it is started again: it need not show them.
+    """
     master = stage.queues[0]
     nodes = tuple(node for node in stage.brokers if Node.named(node).broker == master.broker)
     acts = []
-    for number in range(1, stage.load.duration_ns // ROUND_NS):
+    for number in range(1, _at(stage, CHANGED_PERCENT) // ROUND_NS):
         for place, (kind, request) in enumerate(_round(number)):
             at_ns = number * ROUND_NS + place * ROUND_NS // 4
-            shows = {node: {kind: number} for node in nodes}
+            shows = {node: {kind: number} for node in (nodes if kind != "delay" else nodes[:1])}
             acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, shows))
     looks = [
         look
