@@ -19,8 +19,7 @@ or a log that is smaller than that share of a small machine's memory is judged.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def check_suggestions(history: History, facts: RunFacts) -> Verdict:
     rows = np.flatnonzero(ops.f.mask("pull") & ops.status.mask(*LOOKED_AT) & (ops.queue >= 0))
     anomalies = [
         *_missing(history, rows),
-        *(anomaly for node in _nodes(history, rows) for anomaly in _wrong(history, facts, node, rows)),
+        *(anomaly for node in _by_node(history, rows) for anomaly in _wrong(history, facts, node, rows)),
         *_unasked(history, facts),
     ]
     reasons = () if len(rows) else ("no broker answered a pull",)
@@ -63,19 +62,21 @@ def check_suggestions(history: History, facts: RunFacts) -> Verdict:
 
 def _measures(history: History, rows: Ints) -> dict[str, object]:
     ops = history.ops
-    asked = Counter(ops.node[row] for row in rows.tolist())
-    found = Counter(ops.node[row] for row in rows[ops.status.mask("FOUND")[rows]].tolist())
+    found = rows[ops.status.mask("FOUND")[rows]]
     return {
         "answers": len(rows),
         "to_master": int((ops.suggested[rows] == MASTER_ID).sum()),
         "to_slave": int((ops.suggested[rows] > MASTER_ID).sum()),
-        "answers_by_node": dict(sorted(asked.items())),
-        "found_by_node": dict(sorted(found.items())),
+        "answers_by_node": _by_node(history, rows),
+        "found_by_node": _by_node(history, found),
     }
 
 
-def _nodes(history: History, rows: Ints) -> list[str]:
-    return sorted({history.ops.node[row] for row in rows.tolist()})
+def _by_node(history: History, rows: Ints) -> dict[str, int]:
+    """Node → how many of *rows* asked it, in the order of names; those that nobody asked are left out."""
+    node = history.ops.node
+    counts = np.bincount(node.codes[rows], minlength=len(node.values)).tolist()
+    return {name: count for name, count in sorted(zip(node.values, counts, strict=True)) if count}
 
 
 def _missing(history: History, rows: Ints) -> Iterator[Anomaly]:
@@ -105,11 +106,10 @@ def _wrong(history: History, facts: RunFacts, node: str, rows: Ints) -> Iterator
         yield from _one(history, node, far, f"the reader was more than {limit} bytes behind", "the master")
 
 
-def _limit_bytes(properties: object) -> tuple[int, bool]:
+def _limit_bytes(properties: Mapping[str, str]) -> tuple[int, bool]:
     """How far behind is far, and whether that is exactly known (else at least so much)."""
-    known = dict(properties)  # type: ignore[call-overload]
-    ratio = int(known.get("accessMessageInMemoryMaxRatio", DEFAULT_RATIO))
-    memory = known.get("totalPhysicalMemorySize")
+    ratio = int(properties.get("accessMessageInMemoryMaxRatio", DEFAULT_RATIO))
+    memory = properties.get("totalPhysicalMemorySize")
     return int(memory or SMALL_MACHINE_BYTES) * ratio // 100, ratio == 0 or memory is not None
 
 
