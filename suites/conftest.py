@@ -18,9 +18,11 @@ settings.load_profile("suites")
 HERE = Path(__file__).parent
 REAL_NODES = (
     "chaos/test_killed_harness.py",
+    "chaos/test_mixed_clusters.py",
     "chaos/test_processes.py",
     "conformance/broker/test_official_java_client.py",
     "conformance/broker/test_probes_on_processes.py",
+    "conformance/replication/test_pairs_on_processes.py",
     "conformance/interchange/",
     "conformance/test_apache_smoke.py",
     "unit/faults/test_heal_journal.py",
