@@ -188,6 +188,33 @@ LISTS: Final[dict[str, Callable[[], list[Row]]]] = {
 }
 
 
+_RUNBOOK = """\
+## The promotion runbook
+
+In the modes with slaves nobody promotes a slave but an operator. `promote` is what he does, as a step of a plan:
+
+```yaml
+faults:
+  - {at: 8s, do: kill, on: master(broker-a)}
+  - {at: 20s, do: promote, on: slave(broker-a)}
+```
+
+| step | when | what |
+|---|---|---|
+| 1 | at the strike | stop the slave in order, so that it begins with whole records |
+| 2 | | `brokerId=0` and the master's `brokerRole` (and `inSyncReplicas`) in its configuration |
+| 3 | | start it: it registers, and the name has a master again |
+| 4 | at the heal | stop it, and the old master if it runs |
+| 5 | | copy its data to the old master, whose own is thrown away |
+| 6 | | the old configuration; start both |
+
+The outage of the name lasts from the death of the master until step 3 is over and clients have asked for routes again
+(every 30 s). Lost is what the slave had not copied when its master died. **Do not start the old master before step 4**:
+it registers under the same name and id, NameServers list whichever registered last, both take messages for the same
+offsets, and what one of them took is lost with step 5 (scenario `old-master-returns-beside-promoted-slave`).
+""".splitlines()
+
+
 def faults_page() -> str:
     """``docs/faults.md``, generated from the catalogue."""
     from faults.catalogue import VERBS
@@ -219,6 +246,8 @@ def faults_page() -> str:
         f"`{'`, `'.join(WORDS)}`, a node by its name, and lists of these.",
         "`partition` takes two sides: `LEFT | RIGHT`, `LEFT | rest`, or `link(A, B, ports)`. Put quotes around a text",
         "that contains a comma.",
+        "",
+        *_RUNBOOK,
         "",
         "## Names of OpenChaos",
         "",
