@@ -92,7 +92,7 @@ def _input(history: History, lane: Lane) -> OffsetInput:
     ops = history.ops
     commits = lane.commits[~ops.outcome.mask("fail")[lane.commits]]
     ret = np.where(ops.outcome.mask("ok")[commits], ops.complete_event[commits], NEVER)
-    known = ops.status.mask("OK")[lane.fetches]
+    known = ops.status.mask("OK")[lane.fetches] & ((ops.offset[lane.fetches] > 0) | (ops.offset[commits] == 0).any())
     return OffsetInput(
         w_value=ops.offset[commits],
         w_invoke=ops.invoke_event[commits],

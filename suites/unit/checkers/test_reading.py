@@ -176,6 +176,11 @@ def test_a_group_must_not_commit_what_it_has_not_got() -> None:
     assert (anomaly.kind, anomaly.allowed, anomaly.details["offset"]) == ("commit-ahead", False, 2)
 
 
+def test_an_unknown_offset_told_as_0_is_no_step_of_any_register() -> None:
+    measures = judged(check_offsets, lambda g: (g.told(0, 0), g.commit(5, 3), g.told(10, 3))).measures
+    assert (measures["lanes"], measures["monotonic"], measures["greatest_wins"]) == (1, 1, 1)
+
+
 def test_grades_are_measured() -> None:
     def story(g: Group) -> None:
         g.commit(0, 9)
