@@ -343,10 +343,27 @@ def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: 
         sentence = f"{opening}. But by the node's own settings nothing stays unflushed for {seconds(bound_ns)}."
         return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
     sentence = f"{opening}. Asynchronous flush allows that (nothing older than {seconds(bound_ns)})."
+    sentence += _still_on_slaves(history, facts, tail)
     return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True, age_ns=age_ns, bound_ns=bound_ns)
 
 
 _TAIL_JUDGES = {"unreplicated": _judge_unreplicated, "unflushed": _judge_unflushed, "decayed": _judge_decayed}
+
+
+def _still_on_slaves(history: History, facts: RunFacts, lost: Ints) -> str:
+    """The double hazard, in words: a slave had them, and the master came back without asking it."""
+    of_slaves = history.ops.f.mask("replica")[history.ops.rows(history.reads.op)]
+    rows = np.flatnonzero(of_slaves & np.isin(history.reads.message, lost))
+    if not len(rows):
+        return ""
+    count = len(np.unique(history.reads.message[rows]))
+    nodes = sorted({history.ops.node[row] for row in history.ops.rows(history.reads.op[rows]).tolist()})
+    how = "SEND_OK was said because it had them" if facts.mode.endswith("-sync") else "it had copied them in time"
+    return (
+        f" {count} of them are still on {', '.join(nodes)}: {how}, but the master came back with its own disk, asked "
+        f"nobody, and gave their places to other messages. Flushing before SEND_OK (flush: sync) would have kept them; "
+        f"so would the slave's data in the master's place (adopt_slave, promote) before the master was started."
+    )
 
 
 def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
