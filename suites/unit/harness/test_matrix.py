@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from checkers.verdict import Outcome
@@ -66,3 +71,34 @@ def test_names_are_known_and_counted_once() -> None:
     assert chosen("fault", [], COLUMNS, ("pause",)) == ("pause",)
     with pytest.raises(UsageError, match="the matrix has no fault 'kil'"):
         chosen("fault", ["kil"], COLUMNS, ())
+
+
+def test_a_matrix_that_is_asked_to_end_shows_what_it_has_also_if_its_workers_are_asked_too(tmp_path) -> None:
+    words = [
+        "matrix",
+        "--seeds",
+        "1000",
+        "--seed",
+        "1",
+        "--fault",
+        "kill",
+        "--row",
+        "single-master/async",
+        "--jobs",
+        "1",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", *words, "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    assert any("a minute" in line for line in process.stderr), "it has runs to show"
+    os.killpg(process.pid, signal.SIGTERM)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "single-master/async" in out
+    assert "PASS" in out
+    assert "worker" not in said.split("1 workers")[-1]
