@@ -1,23 +1,25 @@
 """What can be wrong with a disk besides losing its power.
 
-Question: how does the file system answer a process whose disk is full, dead, failing, lying or stuck?
+Question: how does the file system answer a process whose disk is full, dead, read-only, failing, lying or stuck?
 
 Model. A healthy disk has no ``DiskFaults`` at all, so health costs nothing. Otherwise every call asks here first:
 
     dead        write, create, …, sync → EIO; read → still served, the page cache is warm (ext4 after shutdown)
+    read_only   write, create, … → EROFS; sync → EROFS; read works (ext4 after an abort)
     forceless   every sync → EIO; write works, and what a failed sync covered never reaches the platter
-    failing     the n-th sync from now on fails once, then all is well (fsyncgate)
+    failing     the n-th sync or write from now on fails once, then all is well (fsyncgate)
     lying       sync says yes and does nothing
     hanging     syncs do not end until the disk is released, then they end in order
     fuse        the n-th change from now on does not return: the process dies inside it (kill between two writes)
 
-A full disk is a matter of space (``SimDisk.set_ballast``), a slow one of latency (``SimDisk.latencies``).
+A full disk is a matter of space (``SimDisk.set_ballast``), a slow one of latency (``SimDisk.latencies``). Plans
+reach most of these by faults; ``read_only`` and failing writes are for tests of whoever writes files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import EIO, errorcode
+from errno import EIO, EROFS, errorcode
 from os import strerror
 from typing import Any
 
@@ -37,11 +39,14 @@ class DiskFaults:
         "hanging",
         "held",
         "lying",
+        "read_only",
         "sync_failures",
+        "write_failures",
     )
 
     def __init__(self) -> None:
         self.dead = False
+        self.read_only = False
         self.lying = False
         self.forceless = False
         self.failed_syncs = 0
@@ -51,13 +56,14 @@ class DiskFaults:
         self.sync_failures: list[int] = []
         """How many calls until the next failure, then until the one after it, and so on: ``[3, 1]`` fails the third
         and the fourth."""
+        self.write_failures: list[int] = []
         self.fuse = 0
 
     def healthy(self) -> bool:
         """Nothing is wrong any more; the disk may forget this object."""
         return not (
-            self.dead or self.lying or self.forceless or self.hanging or self.held or self.fuse
-            or self.sync_failures
+            self.dead or self.read_only or self.lying or self.forceless or self.hanging or self.held or self.fuse
+            or self.sync_failures or self.write_failures
         )  # fmt: skip
 
     def before_write(self, file: str) -> None:
@@ -66,14 +72,18 @@ class DiskFaults:
             self.fuse -= 1
             if not self.fuse:
                 raise ProcessDied(file)
-        if self.dead:
+        if self.dead or _comes_due(self.write_failures):
             raise OSError(EIO, strerror(EIO), file)
+        if self.read_only:
+            raise OSError(EROFS, strerror(EROFS), file)
 
     def before_sync(self) -> tuple[str, bool]:
         """(errno name or "", whether the disk will lie) of the sync that begins now."""
         self.failed_syncs += self.forceless
         if self.dead or self.forceless or _comes_due(self.sync_failures):
             return errorcode[EIO], False
+        if self.read_only:
+            return errorcode[EROFS], False
         return "", self.lying
 
     def hold(self, end: Callable[[Any, None], object], sync: Any) -> bool:
