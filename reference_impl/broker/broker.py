@@ -29,6 +29,7 @@ from reference_impl.broker.delay import DelayedDelivery
 from reference_impl.broker.groups import GroupTable
 from reference_impl.broker.membership import Membership
 from reference_impl.broker.pull import Pulls
+from reference_impl.broker.rates import RATES_TIMER
 from reference_impl.broker.reads import Reads
 from reference_impl.broker.registration import Registration
 from reference_impl.broker.relay import Relay
@@ -40,6 +41,7 @@ from reference_impl.broker.statistics import Statistics
 from reference_impl.broker.topics import TopicTable
 from reference_impl.broker.transaction_check import TransactionCheck
 from reference_impl.broker.transactions import Transactions
+from reference_impl.broker.upkeep import Upkeep
 from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.replication import Replication, ReplicationConfig
@@ -116,12 +118,13 @@ class Broker:
             _OFFSETS: self._tick_offsets,
             _DELAYS: self._tick_delays,
             _UNSAVED: self._unregister,
+            RATES_TIMER: self._state.rates.on_tick,
         }
         self._timed = (store, remoting, self.replication, registration, self._state.delays, self._transaction_check)
         self._stopping = False
 
     def _all_handlers(self) -> dict[int, Handler]:
-        state = self._state
+        state, statistics = self._state, Statistics(self._state)
         return {
             **Sends(state).handlers(),
             **Transactions(state).handlers(),
@@ -130,7 +133,8 @@ class Broker:
             **self._membership.handlers(),
             **SendBacks(state).handlers(),
             **Admin(state, self._registration).handlers(),
-            **Statistics(state).handlers(),
+            **statistics.handlers(),
+            **Upkeep(state, statistics).handlers(),
             **Relay(state).handlers(),
         }
 
@@ -149,6 +153,7 @@ class Broker:
         env.set_timer(_SWEEP, self._sweep_ns())
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         env.set_timer(_OFFSETS, FIRST_SAVE_NS)
+        self._state.rates.start(env)
         if not self.config.is_slave:
             env.set_timer(_DELAYS, FIRST_SAVE_NS)
             self._state.delays.start(env)

@@ -44,6 +44,18 @@ class ConsumerOffsets:
         """Topics in which *group* has committed something."""
         return [name for key in self.table for name, _, other in [key.partition("@")] if other == group]
 
+    def of(self, group: str, topic: str) -> dict[int, int]:
+        """Queue id → offset of one group, empty if it has none."""
+        return dict(self.table.get(f"{topic}@{group}", {}))
+
+    def least(self, topic: str) -> dict[int, int]:
+        """Queue id → the least offset of all groups that have committed in that queue."""
+        least: dict[int, int] = {}
+        for group in self.groups_of(topic):
+            for queue_id, offset in self.of(group, topic).items():
+                least[queue_id] = min(offset, least.get(queue_id, offset))
+        return least
+
     def forget_group(self, group: str) -> None:
         """Drop all offsets of *group* (DELETE_SUBSCRIPTIONGROUP with ``removeOffset``)."""
         for topic in self.topics_of(group):

@@ -180,7 +180,9 @@ class Pulls:
             "maxOffset": str(found.max_offset),
         }
         answer = Command(code, fields, b"".join(found.records), found.status.value)
-        self._state.counters.messages_pulled += len(found.records)
+        if found.records:
+            self._state.counters.messages_pulled += len(found.records)
+            self._state.rates.got(header.group, header.topic, len(found.records), len(answer.body))
         if code != ResponseCode.PULL_OFFSET_MOVED:
             return answer
         if self._state.config.is_slave and not self._state.store.config.offset_check_in_slave:

@@ -251,6 +251,8 @@ class Sends:
             return Command(PUT_CODES[status], self._fields, remark=remark)
         counters.messages_put += len(result.physical_offsets)
         counters.bytes_put += len(put.body)
+        places = result.physical_offsets
+        self._state.rates.put(put.topic, len(places), result.end_offset - places[0])
         prefix = self._id_prefix
         fields = {
             "msgId": ",".join([f"{prefix}{offset:016X}" for offset in result.physical_offsets]),

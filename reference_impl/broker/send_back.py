@@ -57,6 +57,10 @@ class SendBacks:
         put = self._put_request(env, request, group, message)
 
         def stored(env: Environment, result: PutResult) -> None:
+            if result.status.is_stored:
+                self._state.rates.sent_back(
+                    group.group_name, message.property_map().get(PROPERTY_RETRY_TOPIC, message.topic)
+                )
             self._state.remoting.reply(env, link, request, _answer(result.status))
 
         self._state.store.put(env, put, stored)

@@ -20,6 +20,7 @@ from reference_impl.broker.delay import DelayedDelivery
 from reference_impl.broker.groups import GroupTable
 from reference_impl.broker.locks import QueueLocks
 from reference_impl.broker.offsets import ConsumerOffsets
+from reference_impl.broker.rates import Rates
 from reference_impl.broker.topics import TopicTable
 from reference_impl.environment import Environment
 from reference_impl.store.config_file import ConfigFile
@@ -70,11 +71,15 @@ class State:
     clients: ClientTable = field(default_factory=ClientTable)
     locks: QueueLocks = field(default_factory=QueueLocks)
     counters: Counters = field(default_factory=Counters)
+    rates: Rates = field(init=False)
     defects: frozenset[str] = frozenset()
     """Planted bugs of this broker."""
     _saves_begun: int = 0
     _saves_ended: int = 0
     _waiting: list[tuple[int, Done]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rates = Rates(self.config.cluster_name)
 
     def topics_changed(self, env: Environment) -> None:
         """Save topics.json and announce the table, one-way (RocketMQ: registerBrokerAll(false, true, true))."""

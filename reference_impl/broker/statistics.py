@@ -3,8 +3,8 @@
 Question: what can be seen of a running broker from outside?
 
 Model (RocketMQ: AdminBrokerProcessor). Everything is looked up when it is asked for; the numbers of 28 count from this
-process's start. Only what is measured is told: RocketMQ's rates, latencies and queue lengths of its thread pools have
-no counterpart here.
+process's start. Only what is measured is told: RocketMQ's latencies and the queue lengths of its thread pools have no
+counterpart here.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Statistics:
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
         stats = {
             queue: TopicOffset(
-                self._store_time(env, name, queue.queue_id, self._end(queue) - 1),
+                self.store_time(env, name, queue.queue_id, self._end(queue) - 1),
                 self._end(queue),
                 self._state.store.min_offset(name, queue.queue_id),
             )
@@ -124,13 +124,14 @@ class Statistics:
         group = text(request, "consumerGroup")
         wanted = request.fields.get("topic")
         topics = [wanted] if wanted else self._state.offsets.topics_of(group)
-        stats = {
-            queue: self._progress(env, group, queue)
-            for topic in topics
-            if topic in self._state.topics.topics
-            for queue in self._queues(topic)
-        }
-        return Command(ResponseCode.SUCCESS, body=write_consume_stats(stats))
+        known = [topic for topic in topics if topic in self._state.topics.topics]
+        stats = {queue: at for topic in known for queue, at in self.progress(env, group, topic).items()}
+        rate = sum(self._state.rates.taken_each_second(group, topic) for topic in known)
+        return Command(ResponseCode.SUCCESS, body=write_consume_stats(stats, float(rate)))
+
+    def progress(self, env: Environment, group: str, topic: str) -> dict[MessageQueue, ConsumeOffset]:
+        """Where *group* stands in every queue of *topic*, a topic that is there."""
+        return {queue: self._progress(env, group, queue) for queue in self._queues(topic)}
 
     def consumed_by(self, env: Environment, link: Link, request: Command) -> Command:
         """300: groups that subscribe now, and groups that have committed."""
@@ -149,10 +150,10 @@ class Statistics:
 
     def _progress(self, env: Environment, group: str, queue: MessageQueue) -> ConsumeOffset:
         offset = max(0, self._state.offsets.query(group, queue.topic, queue.queue_id) or 0)
-        last_ms = self._store_time(env, queue.topic, queue.queue_id, offset - 1)
+        last_ms = self.store_time(env, queue.topic, queue.queue_id, offset - 1)
         return ConsumeOffset(self._end(queue), offset, last_ms)
 
-    def _store_time(self, env: Environment, topic: str, queue_id: int, offset: int) -> int:
+    def store_time(self, env: Environment, topic: str, queue_id: int, offset: int) -> int:
         """Store time of one message, 0 where there is none."""
         found = self._state.store.get(env, topic, queue_id, offset, 1) if offset >= 0 else None
         return decode_record(found.records[0]).store_timestamp if found is not None and found.records else 0
@@ -170,7 +171,7 @@ class Statistics:
             group.consume_from,
             group.consume_type,
             group.message_model,
-            {topic: _subscription_data(wanted) for topic, wanted in group.subscriptions.items()},
+            {topic: subscription_data(wanted) for topic, wanted in group.subscriptions.items()},
         )
         return Command(ResponseCode.SUCCESS, body=write_json(body))
 
@@ -199,7 +200,8 @@ def _connections(env: Environment, members: Iterable[tuple[Link, Member]]) -> li
     return [_Connection(env.peer(link), member.client_id, member.language, member.version) for link, member in members]
 
 
-def _subscription_data(wanted: Subscription) -> SubscriptionData:
+def subscription_data(wanted: Subscription) -> SubscriptionData:
+    """What a member asked for, as it is told to others."""
     return SubscriptionData(
         code_set=sorted(wanted.codes),
         expression_type=wanted.expression_type,

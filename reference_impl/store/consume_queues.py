@@ -68,6 +68,17 @@ class ConsumeQueues:
         for key in [key for key in self._queues if key[0] == topic]:
             self._queues.pop(key).destroy(env)
 
+    def remove_expired(self, env: Environment, log_start: int, spared_topic: str) -> list[tuple[str, int]]:
+        """Delete the queues whose last message lies below *log_start*, but none of *spared_topic*; which they were."""
+        gone = [
+            key
+            for key, queue in self._queues.items()
+            if key[0] != spared_topic and 0 <= queue.max_physical <= log_start
+        ]
+        for key in gone:
+            self._queues.pop(key).destroy(env)
+        return gone
+
     def next_offsets(self) -> dict[tuple[str, int], int]:
         """The queue-offset table that a start rebuilds: the next number of every queue."""
         return {key: queue.max_offset for key, queue in self._queues.items()}

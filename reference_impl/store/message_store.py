@@ -27,7 +27,7 @@ from reference_impl.store.commit import CommitService
 from reference_impl.store.commit_log import CommitLog, FileUnavailable
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
-from reference_impl.store.delay import DelayLevels
+from reference_impl.store.delay import SCHEDULE_TOPIC, DelayLevels
 from reference_impl.store.dispatch import Dispatcher, OnArrived
 from reference_impl.store.flags import NOT_WRITEABLE, RunningFlags
 from reference_impl.store.flush import AsyncFlush, Decide, FlushService, GroupCommit
@@ -341,6 +341,15 @@ class MessageStore:
         for key in [key for key in self._log.next_offsets if key[0] == topic]:
             del self._log.next_offsets[key]
 
+    def delete_expired_queues(self, env: Environment) -> None:
+        """Delete the queues whose last message is no longer in the log (RocketMQ: cleanExpiredConsumerQueue)."""
+        for key in self._queues.remove_expired(env, self.log_start, SCHEDULE_TOPIC):
+            self._log.next_offsets.pop(key, None)
+
+    def delete_old_files_soon(self) -> None:
+        """The next clean-ups delete expired log files whatever the hour (RocketMQ: executeDeleteFilesManually)."""
+        self._retention.delete_soon()
+
     # --- reading ----------------------------------------------------------------------------------------------------
 
     @property
@@ -379,6 +388,11 @@ class MessageStore:
     def queues(self) -> list[tuple[str, int]]:
         """(topic, queue id) of every queue that has been written to."""
         return [(queue.topic, queue.queue_id) for queue in self._queues.all()]
+
+    def units(self, env: Environment, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
+        """Physical offset, size and tags code of up to *count* messages of a queue."""
+        queue = self._queues.get(topic, queue_id)
+        return queue.units(env, offset, count) if queue is not None else []
 
     def is_in_disk(self, env: Environment, topic: str, queue_id: int, offset: int) -> bool:
         """Whether the message is so far behind that RocketMQ counts it as not in memory any more."""

@@ -34,6 +34,7 @@ _DISK_FIRST_NS: Final = SECOND
 _DISK_EVERY_NS: Final = 10 * SECOND
 _CLEAN_FIRST_NS: Final = 60 * SECOND
 _FILES_A_RUN: Final = 10
+_MANUAL_RUNS: Final = 20
 
 
 class Retention:
@@ -54,6 +55,7 @@ class Retention:
         self._hours = tuple(int(hour) for hour in config.delete_when.split(";") if hour.strip())
         self._is_forced = False
         self._left_in_run = 0
+        self._manual_runs = 0
         self._cleaned_to = 0
 
     def start(self, env: Environment) -> None:
@@ -103,11 +105,16 @@ class Retention:
             self.check_disk(env)
         return percent > self._config.disk_max_used_space_ratio
 
+    def delete_soon(self) -> None:
+        """The next runs delete expired files at any hour (RocketMQ: executeDeleteFilesManually)."""
+        self._manual_runs = _MANUAL_RUNS
+
     # --- files ------------------------------------------------------------------------------------------------------
 
     def _begin_run(self, env: Environment) -> None:
-        is_hour = env.wall() // 3_600_000 % 24 in self._hours
-        if self._is_space_short(env) or is_hour:
+        is_time = env.wall() // 3_600_000 % 24 in self._hours or self._manual_runs > 0
+        self._manual_runs = max(0, self._manual_runs - 1)
+        if self._is_space_short(env) or is_time:
             self._left_in_run = _FILES_A_RUN
             self._delete_next(env)
         else:

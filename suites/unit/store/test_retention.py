@@ -167,3 +167,28 @@ def test_a_disk_that_refuses_to_delete_is_tried_again() -> None:
     w.faults().read_only = False
     w.run(15)
     assert files(w) == 1
+
+
+def test_an_operator_lets_expired_files_go_at_any_hour_and_no_others() -> None:
+    """DELETE_EXPIRED_COMMITLOG counts for the next twenty runs."""
+    w = with_files(5, deleteWhen=hour_of_day(World(), 12), fileReservedTime="1")
+    w.store.delete_old_files_soon()
+    w.run(75)
+    assert files(w) == 5
+    hours_later(w, 2).run(15)
+    assert files(w) == 1
+    assert w.store._retention._manual_runs < 20
+
+
+def test_a_queue_with_nothing_left_in_the_log_goes_when_an_operator_asks() -> None:
+    w = World({"totalPhysicalMemorySize": "1000000000000"}).start()
+    w.send_ok("old", topic="Old")
+    full(w, 10)
+    w.send_ok(*["x" * 700] * 31)
+    full(w, 86).run(75)
+    assert w.store.log_start > 0
+    assert ("Old", 0) in w.store.queues()
+    w.store.delete_expired_queues(w.env)
+    assert ("Old", 0) not in w.store.queues()
+    assert ("T", 0) in w.store.queues()
+    assert not w.env.files("store/consumequeue/Old/")
