@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.errors import InjectionFailed
 from faults.levers import Cut, LeverRefused
 from faults.mechanisms import loopfs, netns
 from faults.mechanisms.command import call
@@ -36,6 +37,43 @@ def island(tmp_path: Path) -> Iterator[TinyWorld]:
     with closing(TinyWorld(tmp_path, "namespaces", ("broker-a-0", "broker-b-0"))) as made:
         made.start("broker-a-0", "broker-b-0")
         yield made
+
+
+# -- configuration and space ------------------------------------------------------------------------------------------
+
+
+def test_a_dead_node_is_reconfigured_and_starts_with_that(world: TinyWorld) -> None:
+    before = dict(world.levers.properties("broker-a-0"))
+    with pytest.raises(InjectionFailed, match="runs"):
+        world.do(world.levers.reconfigure, "broker-a-0", before)
+    world.do(world.levers.kill, "broker-a-0")
+    port = world.port + 10
+    moved = {**before, "address": f"{world.backend.host('broker-a-0')}:{port}", "listenPort": str(port)}
+    world.do(world.levers.reconfigure, "broker-a-0", moved)
+    assert dict(world.levers.properties("broker-a-0")) == moved
+    world.port = port
+    world.start("broker-a-0")
+    assert world.ask("echo moved") == b"moved"
+
+
+@pytest.mark.requires("netns", "power_cut")
+def test_a_full_disk_has_no_room_for_the_node_until_it_is_emptied(island: TinyWorld) -> None:
+    levers = island.levers
+    free, size = levers.disk_space("broker-a-0")
+    island.do(levers.fill_disk, "broker-a-0", size // 20)
+    assert levers.disk_space("broker-a-0")[0] <= size // 20 + size // 100
+    assert levers.disk_space("broker-b-0")[0] > size // 2, "the other disk is its own"
+    island.do(levers.fill_disk, "broker-a-0", size // 10)
+    assert size // 20 < levers.disk_space("broker-a-0")[0] <= size // 10 + size // 100
+    for _ in range(2):
+        island.do(levers.empty_disk, "broker-a-0")
+    assert abs(levers.disk_space("broker-a-0")[0] - free) < size // 100
+
+
+def test_the_clock_of_a_process_is_everybodys(world: TinyWorld) -> None:
+    with pytest.raises(LeverRefused, match="share its wall clock"):
+        world.do(world.levers.step_clock, "broker-a-0", 1000)
+    assert world.levers.clock_ahead("broker-a-0") == 0
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
