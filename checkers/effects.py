@@ -250,7 +250,11 @@ def _measures(facts: RunFacts, acts: list[Acted], wanted: list[_Wanted], tables:
         "refused": sum(not act.is_done for act in acts),
         "shown_after_ms": after,
         "forgotten": {subject: count for _, subject, _, count, _ in tables},
-        "forgotten_age_ms": {subject: age_ns // 1_000_000 for _, subject, _, _, age_ns in tables},
+        **(
+            {"forgotten_age_ms": {subject: age_ns // 1_000_000 for _, subject, _, _, age_ns in tables}}
+            if tables
+            else {}
+        ),
     }
 
 
