@@ -24,7 +24,7 @@ from time import perf_counter_ns, time_ns
 
 from benchmarks.figure import Figure
 from faults.journal import HealJournal
-from harness.backends.backend import NodeSpec, Target
+from harness.backends.backend import Backend, NodeSpec, Target
 from harness.backends.process import ProcessBackend
 from harness.errors import BackendUnavailable, ClusterError
 from harness.targets.reference import ReferenceTarget
@@ -147,25 +147,20 @@ class Sender:
         return count
 
 
-class OneBroker:
-    """A broker without a NameServer, which sends do not concern, and its client."""
+class Client:
+    """The sender and what it sends: one broker's topic, filled in rounds."""
 
-    def __init__(self, backend: ProcessBackend, flush: str) -> None:
+    def __init__(self, backend: Backend, host: str) -> None:
         self._backend = backend
-        host = backend.host(BROKER)
-        properties = {"brokerName": "broker-a", "brokerId": "0", "brokerIP1": host, "listenPort": "10911"}
-        properties |= {"haListenPort": "10912", "flushDiskType": f"{flush.upper()}_FLUSH", **FILES}
-        backend.add_node(NodeSpec(BROKER, "broker", properties))
         self._sender = Sender(f"{host}:10911")
         keys = UniqueKeys(host, Random(1))
         self._frames = [send_frame(number, keys) for number in range(FRAMES)]
         self.refused = 0
         """Answers in all rounds that were no SEND_OK."""
 
-    def start(self) -> None:
-        """Running, with its topic."""
+    def enter(self) -> None:
+        """Connected, and the topic made."""
         backend = self._backend
-        backend.perform(lambda: backend.levers.start(BROKER))
         backend.add_client("client-1", self._sender)
         if not backend.run_until(lambda: self._sender.is_connected, backend.now() + START_TIMEOUT_NS):
             raise ClusterError("the broker did not listen in time")
@@ -189,6 +184,23 @@ class OneBroker:
         granted = sum(answer.code == ResponseCode.SUCCESS for answer in answers)
         self.refused += len(answers) - granted
         return granted
+
+
+class OneBroker:
+    """A broker without a NameServer, which sends do not concern, and its client."""
+
+    def __init__(self, backend: ProcessBackend, flush: str) -> None:
+        self._backend = backend
+        host = backend.host(BROKER)
+        properties = {"brokerName": "broker-a", "brokerId": "0", "brokerIP1": host, "listenPort": "10911"}
+        properties |= {"haListenPort": "10912", "flushDiskType": f"{flush.upper()}_FLUSH", **FILES}
+        backend.add_node(NodeSpec(BROKER, "broker", properties))
+        self.client = Client(backend, host)
+
+    def start(self) -> None:
+        """Running, with its topic."""
+        self._backend.perform(lambda: self._backend.levers.start(BROKER))
+        self.client.enter()
 
 
 def send_frame(number: int, keys: UniqueKeys) -> bytes:
@@ -217,14 +229,19 @@ def one_broker(target: Target, flush: str) -> Iterator[OneBroker]:
 
 def rates(target: Target, flush: str, quick: bool) -> tuple[dict[str, float], str]:
     """The best of several rounds, by way of sending, and what is to be said about them."""
-    scale, rounds = (20, 1) if quick else (1, ROUNDS)
     with one_broker(target, flush) as broker:
-        broker.rate(IN_FLIGHT, WARM_UP_NS // scale)
-        best = {
-            way: max(broker.rate(in_flight, ROUND_NS // scale) for _ in range(rounds))
-            for way, in_flight in (("pipelined", IN_FLIGHT), ("one by one", 1))
-        }
-        return best, f"{broker.refused} answers were no SEND_OK" if broker.refused else ""
+        return best_rates(broker.client, quick)
+
+
+def best_rates(client: Client, quick: bool) -> tuple[dict[str, float], str]:
+    """Warm up, then the best of several rounds, by way of sending, and what is to be said about them."""
+    scale, rounds = (20, 1) if quick else (1, ROUNDS)
+    client.rate(IN_FLIGHT, WARM_UP_NS // scale)
+    best = {
+        way: max(client.rate(in_flight, ROUND_NS // scale) for _ in range(rounds))
+        for way, in_flight in (("pipelined", IN_FLIGHT), ("one by one", 1))
+    }
+    return best, f"{client.refused} answers were no SEND_OK" if client.refused else ""
 
 
 def measure(quick: bool) -> Iterator[Figure]:

@@ -12,6 +12,9 @@ import pytest
 
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.figure import Figure
+from benchmarks.replication import LAG_COUNT, LagMeter, PairOfBrokers, quantiles_ms
+from harness.backends.sim.world import SimBackend
+from harness.targets.reference import ReferenceTarget
 
 SMALL = ("command_line", "recorder", "simulator", "runs")
 
@@ -30,6 +33,23 @@ def test_a_benchmark_yields_positive_figures_beside_its_yardstick(name: str) -> 
     assert all(figure.value > 0 and figure.unit for figure in figures)
     assert figures[0].ratio == 1.0, "the yardstick comes first"
     assert any(figure.aim for figure in figures), "every benchmark has something that was aimed at"
+
+
+def test_a_lag_counts_from_the_answer_to_the_first_sight_on_the_slave() -> None:
+    meter = LagMeter("master:1", "slave:1", [b"frame"])
+    meter.told = {0: 100, 1: 200, 2: 300, 3: 400}
+    meter.seen = [(90, 0), (150, 1), (290, 3), (900, 4)]
+    assert meter.lags_ns(0) == [50, 90, 0, 500], "of offset 2 the slave told before the master did"
+    assert meter.lags_ns(3) == [500]
+    assert quantiles_ms([3_000_000, 1_000_000, 2_000_000]) == {"median": 2.0, "99 %": 3.0, "greatest": 3.0}
+
+
+def test_the_lag_of_a_simulated_pair_is_that_of_its_network() -> None:
+    """The figures are of the real clock; what is tried here is that a slave is waited for and every message counted."""
+    pair = PairOfBrokers(SimBackend(ReferenceTarget(), 1), "ASYNC_MASTER")
+    pair.start()
+    assert len(pair.lags_ns(True)) == LAG_COUNT // 20
+    assert pair.meter.refused == 0
 
 
 def test_the_command_prints_machine_load_and_rows(capsys: pytest.CaptureFixture[str]) -> None:

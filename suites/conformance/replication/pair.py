@@ -68,7 +68,8 @@ class View:
 
 
 class Pair:
-    """All nodes started, the slaves connected and confirmed (``is_joined``), unless *joined* is false."""
+    """All nodes started, the slaves connected and confirmed (``is_joined``), unless *joined* is false. *others* are
+    addresses by name, to be talked to as well."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class Pair:
         defects: tuple[str, ...] = (),
         master: Mapping[str, str] | None = None,
         slave: Mapping[str, str] | None = None,
+        others: Mapping[str, str] | None = None,
         **both: str,
     ) -> None:
         self.backend, self.release, self.defects = backend, release, defects
@@ -95,7 +97,8 @@ class Pair:
             role = {"brokerRole": "SLAVE"} if number else {}
             backend.add_node(NodeSpec(node, "broker", self._properties(node, number) | role | both | own, defects))
         addresses = {node: f"{backend.host(node)}:10911" for node in self.nodes} | {"namesrv": self.namesrv}
-        self.talker = Talker(addresses | {f"{node}-ha": f"{backend.host(node)}:10912" for node in self.nodes})
+        addresses |= {f"{node}-ha": f"{backend.host(node)}:10912" for node in self.nodes} | dict(others or {})
+        self.talker = Talker(addresses)
         self._opaque = 1000
         backend.add_client("client-1", self.talker)
         self.views = {node: View(self, node) for node in self.nodes}
