@@ -4,7 +4,7 @@ What goes on inside, from the outside in:
 
     message_store   one store of one broker life: load, put, get, shutdown
     accepting, properties, delay          what a request becomes before it is appended
-    commit_log, mapped_files              bytes in files, positions
+    commit_log, mapped_files, commit      bytes in files, positions, write buffers
     flush, queue_flush, forcing, waiting  what is durable when, and who waits for it
     dispatch, consume_queue(s), index, index_file    what makes a record visible
     scan, recovery, checkpoint            what a start makes of what survived
@@ -24,7 +24,7 @@ test_golden_store.py). Behaviour is 4.9.7's, too, but for these differences, eac
     flush time-outs                                   up to 10 ms late                  exact (flush)
     hours of deleteWhen, names of index files         local time                        UTC (retention, index)
     page cache busy                                   after 1 s in the put lock         cannot happen
-    transientStorePool, multi-path commit log         optional                          refused (config)
+    multi-path commit log                             optional                          refused (config)
 """
 
 from reference_impl.store.config import StoreConfig
