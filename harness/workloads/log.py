@@ -8,6 +8,7 @@ of all brokers, whether they answer or not. What may be in flight is bounded for
 time comes when all are busy is *withheld* and counted. Consumers share the queues; each queue is read by one process,
 one pull at a time, from offset 0, and asked for its end now and then. Every second consumer lets the broker wait for
 messages (long polling); the others ask five times a second, so that they notice early when a broker is gone or back.
+Readers go where answers send them, and from a master that does not answer to its slave, if it has one, and back.
 
 Limits. No consumer groups, no offsets at the broker, no retries: those are other kinds of load.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -25,6 +27,7 @@ from reference_impl.environment import MS, SECOND, Environment
 
 IN_FLIGHT_MAX: Final = 8
 END_QUERY_EVERY_NS: Final = 2 * SECOND
+NO_CONNECTION: Final = ("CONNECT_FAILED", "CONNECTION_CLOSED", "TIMEOUT")
 EMPTY_PAUSE_NS: Final = 200 * MS
 """After an empty answer: since then the time that passed while the broker waited counts, too."""
 
@@ -97,13 +100,29 @@ class Producer(MeasuringClient):
 
 
 class _Reader:
-    """One queue as its consumer reads it."""
+    """One queue as its consumer reads it: ``nodes`` by broker id, of which it asks ``broker_id`` next."""
 
-    __slots__ = ("asked_end_ns", "began_ns", "position", "process", "queue")
+    __slots__ = ("asked_end_ns", "began_ns", "broker_id", "nodes", "position", "process", "queue")
 
-    def __init__(self, queue: QueueAddress, process: Process) -> None:
+    def __init__(self, queue: QueueAddress, process: Process, brokers: Mapping[str, str]) -> None:
         self.queue, self.process, self.position = queue, process, 0
-        self.began_ns = self.asked_end_ns = 0
+        self.began_ns = self.asked_end_ns = self.broker_id = 0
+        self.nodes = {
+            int(node.rpartition("-")[2]): replace(queue, node=node, address=address)
+            for node, address in brokers.items()
+            if node.rpartition("-")[0] == queue.broker
+        } or {0: queue}
+
+    def take(self, pulled: Pulled) -> None:
+        """Where to ask next: whom the answer suggests; without an answer the next broker id, after the last the first
+        (RocketMQ: PullAPIWrapper, but that by routes)."""
+        if pulled.status in NO_CONNECTION:
+            ids = sorted(self.nodes)
+            self.broker_id = ids[(ids.index(self.broker_id) + 1) % len(ids)]
+        elif pulled.suggested in self.nodes:
+            self.broker_id = pulled.suggested
+        else:
+            self.broker_id = 0
 
 
 class Consumer(MeasuringClient):
@@ -112,7 +131,7 @@ class Consumer(MeasuringClient):
     def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
         super().__init__(stage, name)
         queues = stage.queues[number :: stage.load.consumers]
-        self._readers = [_Reader(queue, Process(stage.recorder.process())) for queue in queues]
+        self._readers = [_Reader(queue, Process(stage.recorder.process()), stage.brokers) for queue in queues]
         self._counts = counts
         self._suspend = number % 2 == 1
 
@@ -136,13 +155,15 @@ class Consumer(MeasuringClient):
             self.query(env, reader.process, reader.queue, "query_max", partial(self._told_end, reader))
         else:
             got = partial(self._got, reader)
-            self.pull(env, reader.process, reader.queue, reader.position, got, suspend=self._suspend)
+            asked = reader.nodes[reader.broker_id]
+            self.pull(env, reader.process, asked, reader.position, got, suspend=self._suspend)
 
     def _told_end(self, reader: _Reader, env: Environment, offset: int) -> None:
         self._later(env, reader, 0 if offset >= 0 else PAUSE_NS)
 
     def _got(self, reader: _Reader, env: Environment, pulled: Pulled) -> None:
         self._counts["read"] += pulled.count
+        reader.take(pulled)
         if pulled.status == "PULL_NOT_FOUND":
             self._later(env, reader, max(0, EMPTY_PAUSE_NS - (env.now() - reader.began_ns)))
         elif pulled.next_offset >= 0 and pulled.next_offset != reader.position:
