@@ -14,6 +14,8 @@ from __future__ import annotations
 from checkers.facts import FaultFact, RunFacts
 from checkers.verdict import Outcome, Verdict
 
+CANNOT_TELL = "nobody can tell whether"
+
 
 def check_faults(facts: RunFacts) -> Verdict:
     """UNKNOWN with a reason for each fault that did not bite, cannot be told to have bitten, or is not gone."""
@@ -36,7 +38,7 @@ def _reasons(fault: FaultFact) -> list[str]:
     if fault.effective == 0:
         reasons.append(f"{fault.words()} did not bite{why}")
     elif fault.effective < 0:
-        reasons.append(f"nobody can tell whether {fault.words()} bit{why}")
+        reasons.append(f"{CANNOT_TELL} {fault.words()} bit{why}")
     if fault.is_gone == 0:
         reasons.append(f"{fault.words()} is still in force after its heal{why}")
     return reasons

@@ -107,6 +107,9 @@ class Levers(Protocol):
     def copy_disk(self, source: str, target: str) -> None:
         """Both are dead: the disk of *target* becomes a copy of that of *source*, forced."""
 
+    def remove_tables(self, node: str) -> None:
+        """The node, which is dead, loses its tables (topics, groups, offsets: ``store/config``) and keeps its log."""
+
     def properties(self, node: str) -> Mapping[str, str]:
         """RocketMQ property names and values that the node was started with, or will be."""
 

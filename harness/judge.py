@@ -34,6 +34,10 @@ PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dum
 """Without ``faults``, which a run without faults does not have."""
 
 
+START_FAILED: Final = (253, 255)
+"""Exit codes of BrokerStartup whose ``initialize`` said no: 4.9 and 5.x."""
+
+
 def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) -> list[Verdict]:
     """All verdicts, the life cycle's last. *run* is what ``run.json`` holds.
 
@@ -87,13 +91,27 @@ def _notes(events: Events) -> list[str]:
 
 
 def _crashes(events: Events) -> list[str]:
-    """A node that ended although nobody had asked it to: whatever the others say, this run was not what it seems."""
+    """A node that ended although nobody had asked it to: whatever the others say, this run was not what it seems.
+
+    But a power cut may leave a broker's tables so that neither the file nor its older copy can be read; RocketMQ then
+    refuses to start, and starts when an operator has removed them. Such an end between the two is explained.
+    """
     reasons = []
     for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():
         why = ended_by_itself(events.step[row], json.loads(events.detail[row]))
-        if why:
+        if why and not _could_not_read_its_tables(events, row):
             reasons.append(f"{events.node[row]} {why}, at {seconds(int(events.ns[row]))}")
     return reasons
+
+
+def _could_not_read_its_tables(events: Events, row: int) -> bool:
+    """Its power was cut before, it ended with the code of a start that failed, and ran when its tables were gone."""
+    detail = json.loads(events.detail[row])
+    mine = events.node.mask(events.node[row])
+    cut = events.event[mine & events.step.mask("power_cut")]
+    removed = events.event[mine & events.kind.mask("note") & events.step.mask("tables_removed")]
+    is_between = bool((cut < events.event[row]).any() and (removed > events.event[row]).any())
+    return is_between and int(detail.get("code", detail.get("exit", 0)) or 0) in START_FAILED
 
 
 def _measures(history: History) -> dict[str, int]:
@@ -104,4 +122,5 @@ def _measures(history: History) -> dict[str, int]:
         "reads": len(history.reads),
         "events": len(events),
         "topics_recreated": unreachable,
+        "tables_removed": int((events.kind.mask("note") & events.step.mask("tables_removed")).sum()),
     }

@@ -110,6 +110,7 @@ class Life:
         brokers = self._broker_nodes()
         self._crashed: dict[str, str] = {}
         self._revived: set[str] = set()
+        self._stripped: set[str] = set()
         self._operator = Operator(stage, brokers, queues, self._run_until, lambda: list(self._crashed.values()))
         self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
         self._stage_value = stage
@@ -227,11 +228,20 @@ class Life:
 
     def _revive(self) -> None:
         """Start what is dead although every fault is healed: a broker that was asked to stop while it was paused ends
-        when it goes on. Once each, else a broker that cannot start would be started for ever."""
+        when it goes on. Once each, else a broker that cannot start would be started for ever; but a broker that cannot
+        read its tables after a power cut says so and ends (RocketMQ: ConfigManager#load), and an operator then
+        removes them, also once."""
         for spec in self.cluster.nodes:
-            if spec.name not in self._revived and self._levers.state(spec.name) == "dead":
+            if self._levers.state(spec.name) != "dead":
+                continue
+            if spec.name not in self._revived:
                 self._revived.add(spec.name)
                 self.recorder.event("note", node=spec.name, step="revived")
+                self._perform(partial(self._levers.start, spec.name))
+            elif spec.kind == "broker" and spec.name in self._crashed and spec.name not in self._stripped:
+                self._stripped.add(spec.name)
+                self.recorder.event("note", node=spec.name, step="tables_removed")
+                self._perform(partial(self._levers.remove_tables, spec.name))
                 self._perform(partial(self._levers.start, spec.name))
 
     def _drain(self) -> None:

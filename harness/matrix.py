@@ -7,7 +7,9 @@ them, clients, NameServers); a cell is one scenario made here, run with every se
 only in rows with slaves. Simulated runs are independent and small, so they are handed out one by one to worker
 processes and come back as a few numbers; runs on real processes share the machine and follow one another. The outcome
 of a cell is the worst of its runs, with one addition: where the contract *allows* loss by a fault of a master, some
-seed must show it, else the fault did not bite and the cell is UNKNOWN (its negative control stayed silent).
+seed must show it, else the fault did not bite and the cell is UNKNOWN (its negative control stayed silent). A seed
+whose fault happened to do nothing (a power cut when nothing was unwritten) is *idle*: it is counted, shows nothing, and
+makes the cell UNKNOWN only if most seeds are so.
 
 Limits. An error of the harness in one run is UNKNOWN with that error, and does not stop the others; what a backend
 refuses is one too, so it is never green. A control that real processes left silent in a few runs proves little: it is
@@ -29,7 +31,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from checkers.contract import contract_of
-from checkers.verdict import Outcome
+from checkers.faults_bit import CANNOT_TELL
+from checkers.verdict import Outcome, Verdict
 from faults.errors import suggestion
 from faults.plan import bind_fault
 from harness.errors import HarnessError, UsageError
@@ -152,6 +155,8 @@ class Report:
     oldest_lost_age_ms: int = 0
     replay: str = ""
     folder: str = ""
+    is_idle: bool = False
+    """Nothing is wrong but that nobody can tell whether the fault bit."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +170,13 @@ class Cell:
 
     @property
     def outcome(self) -> Outcome:
-        own = Outcome.UNKNOWN if self.reason or not self.reports else Outcome.PASS
-        return max((own, *(report.outcome for report in self.reports)))
+        is_idle = 2 * self.idle > len(self.reports)
+        own = Outcome.UNKNOWN if self.reason or is_idle or not self.reports else Outcome.PASS
+        return max((own, *(report.outcome for report in self.reports if not report.is_idle)))
+
+    @property
+    def idle(self) -> int:
+        return sum(report.is_idle for report in self.reports)
 
     @property
     def passed(self) -> int:
@@ -178,7 +188,7 @@ class Cell:
 
     @property
     def worst(self) -> Report | None:
-        return max(self.reports, key=lambda report: report.outcome, default=None)
+        return max(self.reports, key=lambda report: (report.outcome, not report.is_idle), default=None)
 
 
 def chosen(what: str, names: Sequence[str], known: Iterable[str], default: tuple[str, ...]) -> tuple[str, ...]:
@@ -285,6 +295,15 @@ def _report(row: str, column: str, result: RunResult) -> Report:
         measure(result.verdicts, "oldest_lost_age_ms"),
         result.replay_command if result.folder else "",
         str(result.folder or ""),
+        is_idle(result.verdicts),
+    )
+
+
+def is_idle(verdicts: Sequence[Verdict]) -> bool:
+    """UNKNOWN, and that only because a probe could not tell whether its fault bit."""
+    unknown = [verdict for verdict in verdicts if verdict.outcome is not Outcome.PASS]
+    return [verdict.check for verdict in unknown] == ["faults"] and all(
+        reason.startswith(CANNOT_TELL) for reason in unknown[0].reasons
     )
 
 

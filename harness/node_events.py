@@ -110,6 +110,10 @@ class LeverEvents:
         self._levers.copy_disk(source, target)
         self._events.append((target, "copied"))
 
+    def remove_tables(self, node: str) -> None:
+        self._levers.remove_tables(node)
+        self._events.append((node, "tables_removed"))
+
     def properties(self, node: str) -> Mapping[str, str]:
         return self._levers.properties(node)
 
@@ -130,7 +134,7 @@ class LeverEvents:
 
     def step_clock(self, node: str, by_ms: int) -> None:
         self._levers.step_clock(node, by_ms)
-        self._events.append((node, "clock_stepped"))
+        self._events.append((node, "clock_stepped, tables_removed"))
 
     def clock_ahead(self, node: str) -> int:
         return self._levers.clock_ahead(node)

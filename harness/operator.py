@@ -286,6 +286,7 @@ class Operator:
                 late += [f"not registered: {words}" for words in unlisted]
                 break
         while not late and not stop() and self._is_apart():
+            tend()
             if not self._pause(deadline_ns, CATCH_UP_AGAIN_NS):
                 break
         self.role.give_up()

@@ -183,6 +183,8 @@ def _head(name: str) -> str:
 
 def _cell_text(cell: Cell) -> str:
     lines = [f"{cell.outcome.name} {cell.passed}/{len(cell.reports)}"]
+    if cell.idle:
+        lines.append(f"idle {cell.idle}")
     if cell.with_loss:
         most = max(report.lost for report in cell.reports)
         lines.append(f"loss in {cell.with_loss}, ≤ {most}")
@@ -213,6 +215,7 @@ def _document(plan: Plan, cells: list[Cell]) -> dict[str, Any]:
                 "reason": cell.reason,
                 "runs": len(cell.reports),
                 "passed": cell.passed,
+                "idle": cell.idle,
                 "with_loss": cell.with_loss,
                 "lost_max": max((report.lost for report in cell.reports), default=0),
                 "oldest_lost_age_ms_max": max((report.oldest_lost_age_ms for report in cell.reports), default=0),

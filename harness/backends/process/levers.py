@@ -24,6 +24,9 @@ from harness.backends.process.network import PROBE_PORT, Network, reaches
 from harness.backends.process.node import Node
 from harness.errors import UsageError
 
+TABLES = "store/config"
+"""Where a broker keeps its tables, below its data folder (RocketMQ: BrokerPathConfigHelper)."""
+
 CLOCK_IS_SHARED = "all processes of a machine share its wall clock: stepping it would hit everybody, us included"
 
 
@@ -115,6 +118,11 @@ class ProcessLevers:
         ours, theirs = self._dead(target).data, self._dead(source).data
         empty(ours)
         copy_forced(theirs, ours)
+
+    def remove_tables(self, node: str) -> None:
+        tables = self._dead(node).data / TABLES
+        if tables.is_dir():
+            empty(tables)
 
     def properties(self, node: str) -> Mapping[str, str]:
         return self._server(node).spec.properties

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from harness.backends.sim.world import SimBackend
 
 PROBE_BOUND_NS = SECOND
+TABLES = "store/config/"
+"""Where a broker keeps its tables (RocketMQ: BrokerPathConfigHelper)."""
 COMMIT_LOG = "store/commitlog/"
 
 
@@ -246,6 +248,12 @@ class SimLevers:
     def disk_space(self, node: str) -> tuple[int, int]:
         disk = self._server(node, "look at the disk of").disk
         return disk.free_bytes, disk.model.capacity_bytes
+
+    def remove_tables(self, node: str) -> None:
+        """Refused while the process runs."""
+        disk = self._dead(node, "remove tables of").disk
+        for file in disk.files(TABLES):
+            disk.delete(file)
 
     def properties(self, node: str) -> Mapping[str, str]:
         spec = self._server(node, "look at the configuration of").spec

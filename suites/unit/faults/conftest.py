@@ -116,6 +116,9 @@ class World:
         if self._works("copy_disk", f"{source} {target}"):
             self.files[target] = self.disk_files(source)
 
+    def remove_tables(self, node: str) -> None:
+        self._works("remove_tables", node)
+
     def properties(self, node: str) -> Mapping[str, str]:
         return self.settings.setdefault(node, {"brokerId": node.rpartition("-")[2], "brokerRole": _role(node)})
 

@@ -63,5 +63,31 @@ def test_orderly_ends_and_other_notes_are_no_reason(step):
     assert life_cycle(history(*PHASES, step)).outcome is Outcome.PASS
 
 
+POWER, GONE = ("node", "b", "power_cut", ""), ("note", "b", "tables_removed", "")
+FAILED = ("role", "b", "exited", {"code": 253})
+
+
+def test_a_start_that_failed_between_a_power_cut_and_the_removal_of_tables_is_explained():
+    verdict = life_cycle(history(*PHASES, POWER, FAILED, FAILED, GONE))
+    assert (verdict.outcome, verdict.measures["tables_removed"]) == (Outcome.PASS, 1)
+    said = ("role", "b", "crashed", {"exit": 255, "last_lines": ["cannot parse"]})
+    assert life_cycle(history(*PHASES, POWER, said, GONE)).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (FAILED, GONE),
+        (FAILED, POWER, GONE),
+        (POWER, FAILED),
+        (POWER, GONE, FAILED),
+        (POWER, ("role", "b", "exited", {"code": 1}), GONE),
+        (("node", "c", "power_cut", ""), FAILED, GONE),
+    ],
+)
+def test_other_ends_are_not(steps):
+    assert life_cycle(history(*PHASES, *steps)).outcome is Outcome.UNKNOWN
+
+
 def test_an_empty_history_is_unknown_whatever_its_phases_say():
     assert max(verdict.outcome for verdict in judge(history(*PHASES), RUN)) is Outcome.UNKNOWN

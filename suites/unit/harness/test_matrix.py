@@ -9,9 +9,22 @@ import sys
 
 import pytest
 
-from checkers.verdict import Outcome
+from checkers.faults_bit import CANNOT_TELL
+from checkers.verdict import Outcome, Verdict
 from harness.errors import UsageError
-from harness.matrix import COLUMNS, ROWS, Plan, Report, cells_of, chosen, exists, scenario_of, silent_control
+from harness.matrix import (
+    COLUMNS,
+    ROWS,
+    Cell,
+    Plan,
+    Report,
+    cells_of,
+    chosen,
+    exists,
+    is_idle,
+    scenario_of,
+    silent_control,
+)
 from harness.scenario_file import dump, parse
 
 PASS, UNKNOWN, FAIL = Outcome.PASS, Outcome.UNKNOWN, Outcome.FAIL
@@ -34,6 +47,25 @@ def test_a_cell_is_as_bad_as_its_worst_run_and_nothing_is_no_pass(outcomes, wors
     assert (found.outcome, found.passed) == (worst, outcomes.count(PASS))
     assert [report.seed for report in found.reports] == list(range(len(outcomes)))
     assert (found.worst.outcome if found.worst else None) == (worst if outcomes else None)
+
+
+def verdict(check: str, outcome: Outcome, *reasons: str) -> Verdict:
+    return Verdict(check, outcome, reasons=reasons)
+
+
+def test_a_seed_is_idle_if_nothing_is_wrong_but_that_its_fault_did_nothing() -> None:
+    untold = verdict("faults", UNKNOWN, f"{CANNOT_TELL} cut_power bit")
+    assert is_idle([untold, verdict("log", PASS)])
+    assert not is_idle([untold, verdict("log", UNKNOWN, "x")])
+    assert not is_idle([verdict("faults", UNKNOWN, f"{CANNOT_TELL} it", "kill did not bite")])
+    assert not is_idle([verdict("log", PASS)])
+
+
+@pytest.mark.parametrize(("idle", "outcome"), [(1, PASS), (2, PASS), (3, UNKNOWN)])
+def test_idle_seeds_are_no_harm_unless_most_are(idle: int, outcome: Outcome) -> None:
+    row, column = "single-master/sync", "cut_power"
+    reports = tuple(Report(row, column, n, UNKNOWN if n < idle else PASS, "", is_idle=n < idle) for n in range(4))
+    assert (Cell(row, column, reports).outcome, Cell(row, column, reports).passed) == (outcome, 4 - idle)
 
 
 def test_where_loss_is_allowed_some_seed_must_show_it() -> None:
