@@ -358,8 +358,9 @@ class Life:
         )
 
     def _replicas(self) -> tuple[QueueAddress, ...]:
-        """Every queue of every slave, under the numbers of its master's."""
-        slaves = [node for node in self._broker_nodes() if node.broker_id > 0]
+        """Every queue of every slave that may be read, under the numbers of its master's (5.x refuses the others)."""
+        readable = {spec.name for spec in self.cluster.nodes if spec.properties.get("slaveReadEnable") == "true"}
+        slaves = [node for node in self._broker_nodes() if node.broker_id > 0 and node.node in readable]
         return tuple(
             replace(queue, node=slave.node, address=slave.address)
             for slave in slaves
