@@ -241,6 +241,16 @@ def test_queues_that_are_behind_are_caught_up_at_a_clean_start() -> None:
     assert names_of(w) == [f"m{i}" for i in range(30)]
 
 
+@pytest.mark.parametrize("lost", [8, 16])
+def test_a_torn_unit_that_looks_good_is_built_again(lost: int) -> None:
+    """A power cut keeps sectors, not units: of unit 7 the offset is gone, and its size perhaps still there."""
+    w = filled(12).kill()
+    w.patch(f"consumequeue/T/0/{0:020d}", 7 * 20, bytes(lost))
+    w.start()
+    assert names_of(w) == [f"m{i}" for i in range(12)]
+    assert w.send("x").queue_offset == 12
+
+
 def test_queues_that_are_ahead_of_the_log_are_cut() -> None:
     w = filled(30).kill()
     for start in (2 * FILE, 3 * FILE, 4 * FILE):
