@@ -1,0 +1,122 @@
+"""What mqchaos finds on Apache's brokers, found again: the scenarios that are there to fail, and their mended twins.
+
+Question: does each of these scenarios still FAIL, for the reason that it names, with the mechanism in words; and do the
+same seeds pass where the broker is told to do better, so that it is that mechanism and no other that was found?
+
+Model. The reference does as RocketMQ does by default and can be told not to: ``strictFlush`` (a force that failed never
+ends in SEND_OK), ``cleanTruncatedTail`` (what lies behind a recovered end is zeroed). Against a slave that is ahead of
+its master no property helps; a master whose disk had everything (synchronous flush) does not fall behind.
+
+Limits. On real processes a run takes half a minute and more, so one is run where ``MQCHAOS_FINDINGS=1`` asks for it,
+with ``--backend process --target rocketmq:VERSION``; what came of that stands in ``docs/findings.md``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from checkers.verdict import Anomaly, Outcome
+from harness.judge import EXPECTATION
+from harness.run import RunResult
+from harness.scenario import Expect, Scenario, find
+from harness.scenario_file import load
+from harness.summary import is_as_expected, lines_of
+
+pytestmark = pytest.mark.chaos
+
+ASKED_FOR = "MQCHAOS_FINDINGS"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """*words*: what a person must be told; *mended*: what makes the same runs pass."""
+
+    kind: str
+    words: tuple[str, ...]
+    mended: Callable[[Scenario], Scenario]
+
+
+def told(**properties: str) -> Callable[[Scenario], Scenario]:
+    """The scenario with properties of its brokers."""
+    return lambda scenario: replace(scenario, properties={"broker": properties})
+
+
+def with_synchronous_flush(scenario: Scenario) -> Scenario:
+    return replace(scenario, topology=replace(scenario.topology, flush="sync"))
+
+
+AHEAD = ("SEND_OK although the slave's log differs at", "the slave was ahead of its restarted master")
+
+FINDINGS = {
+    "finding-old-records-come-back": Finding(
+        "resurrected",
+        ("of before the cut at", "came back behind newer ones", "RocketMQ does not clear what lies behind"),
+        told(cleanTruncatedTail="true"),
+    ),
+    "finding-send-ok-although-fsync-failed": Finding(
+        "unforced-ok",
+        ("SEND_OK although fsync failed", "every force failed with EIO"),
+        told(strictFlush="true"),
+    ),
+    "finding-slave-ahead-of-its-master": Finding("unreplicated-ok", AHEAD, with_synchronous_flush),
+    "finding-slave-stuck-behind-its-master": Finding(
+        "unreplicated-ok", (*AHEAD, "dispatches none"), with_synchronous_flush
+    ),
+    "finding-send-ok-lost-with-the-master": Finding(
+        "unreplicated-ok", (*AHEAD, "lost by adopt_slave"), with_synchronous_flush
+    ),
+}
+each = pytest.mark.parametrize("name", FINDINGS)
+
+
+@pytest.fixture(autouse=True)
+def _asked_for(request: pytest.FixtureRequest, backend: str) -> None:
+    if backend != "sim" and os.environ.get(ASKED_FOR) != "1":
+        pytest.skip(f"findings on real processes take minutes: {ASKED_FOR}=1")
+
+
+def anomalies(result: RunResult) -> list[Anomaly]:
+    return [anomaly for verdict in result.verdicts for anomaly in verdict.anomalies if not anomaly.allowed]
+
+
+@each
+def test_it_fails_for_the_reason_it_names(chaos_run: Callable[..., RunResult], name: str) -> None:
+    result = chaos_run(name)
+    assert result.outcome is Outcome.FAIL, [verdict.reasons for verdict in result.verdicts]
+    assert is_as_expected(result.outcome, result.verdicts)
+    found = [anomaly for anomaly in anomalies(result) if anomaly.kind == FINDINGS[name].kind]
+    assert any(all(words in anomaly.sentence for words in FINDINGS[name].words) for anomaly in found), found
+    assert lines_of(result)[0].endswith("as expected")
+
+
+@pytest.mark.on("sim")
+@each
+def test_a_broker_that_does_better_passes_with_the_same_seed(chaos_run: Callable[..., RunResult], name: str) -> None:
+    scenario = FINDINGS[name].mended(load(find(name)))
+    mended = replace(scenario, expect=Expect(lost=scenario.expect.lost, replicas=scenario.expect.replicas))
+    result = chaos_run(mended)
+    assert anomalies(result) == []
+    unknown = [reason for verdict in result.verdicts for reason in verdict.reasons]
+    assert all("nothing was unwritten" in reason for reason in unknown), "a cut that takes nothing cannot be told"
+
+
+@pytest.mark.on("sim")
+def test_a_finding_that_is_not_shown_is_unknown_and_not_as_expected(chaos_run: Callable[..., RunResult]) -> None:
+    """The negative control stayed silent: such a run must not pass for a proof that the broker was mended."""
+    name = "finding-old-records-come-back"
+    result = chaos_run(FINDINGS[name].mended(load(find(name))))
+    assert result.outcome is Outcome.UNKNOWN
+    (expectation,) = [verdict for verdict in result.verdicts if verdict.check == EXPECTATION]
+    assert "show a failure of the kind 'resurrected', and none was seen" in expectation.reasons[0]
+    assert not is_as_expected(result.outcome, result.verdicts)
+
+
+def test_every_finding_that_comes_with_the_project_is_one_of_these() -> None:
+    folder = Path(__file__).parent / "scenarios"
+    failing = {path.stem for path in folder.glob("finding-*.yaml") if load(path).expect.verdict}
+    assert failing == FINDINGS.keys()
