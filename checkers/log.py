@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.columns import Ints
+from checkers.log_compiled import is_worth_it, legal_content
 from checkers.log_content import Content, content_of
 from checkers.log_holes import fill_holes
 from checkers.log_input import (
@@ -86,6 +87,8 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     run backwards. ``gaps``: offsets without a message of ours are allowed (foreign writers, compaction). ``retries``: a
     producer that retries unseen may append a value again after its first copy.
     """
+    if not gaps and is_worth_it(log) and (legal := legal_content(log, fresh)) is not None:
+        return LogResult((), (), legal)
     content = content_of(log, gaps=gaps, retries=retries)
     if content.violations:
         return LogResult(content.violations, (), content)
