@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
-from reference_impl.client import MessageQueue, PullConsumer, PullOutcome, PullSettings
-from reference_impl.environment import MS, SECOND
+from reference_impl.client import MessageQueue, Observer, PullConsumer, PullOutcome, PullSettings
+from reference_impl.environment import MS, SECOND, Address, Environment
 from reference_impl.wire.bodies import TopicRouteData
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command
@@ -321,3 +321,89 @@ def test_a_stopping_client_sends_its_offsets() -> None:
     setup.world.client.on_stop(setup.world.env)
     assert b'"commitOffset":"1"' in setup.world.env.take(link)
     assert setup.world.env.exit_code == 0
+
+
+# Who watches ---------------------------------------------------------------------------------------------------------
+
+
+class Calls(Observer):
+    """Every call of a consumer, as it begins and ends: number, and what was said."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def on_pulling(
+        self, env: Environment, number: int, queue: MessageQueue, address: Address, offset: int, committed: int
+    ) -> None:
+        self.told.append(("pulling", number, address, offset, committed))
+
+    def on_pull(self, env: Environment, outcome: PullOutcome) -> None:
+        self.told.append(("pull", outcome.number, outcome.status))
+
+    def on_late_pull(self, env: Environment, outcome: PullOutcome) -> None:
+        self.told.append(("late", outcome.number, outcome.status, len(outcome.messages)))
+
+    def on_asking_offset(self, env: Environment, number: int, queue: MessageQueue, address: Address) -> None:
+        self.told.append(("asking", number, address))
+
+    def on_offset(self, env: Environment, number: int, status: str, offset: int) -> None:
+        self.told.append(("offset", number, status, offset))
+
+    def on_committing(self, env: Environment, number: int, queue: MessageQueue, address: Address, offset: int) -> None:
+        self.told.append(("committing", number, address, offset))
+
+    def on_committed(self, env: Environment, number: int, status: str) -> None:
+        self.told.append(("committed", number, status))
+
+
+def watched(**settings: object) -> tuple[Setup, Calls]:
+    setup = Setup(**settings)
+    calls = Calls()
+    setup.world.client.observer = calls
+    return setup, calls
+
+
+def test_a_watcher_sees_each_call_begin_and_end() -> None:
+    setup, calls = watched()
+    setup.server.committed = 3
+    setup.server.found(3, record(3))
+    setup.assign(-1)
+    assert calls.told == [
+        ("asking", 1, A),
+        ("offset", 1, "OK", 3),
+        ("pulling", 2, A, 3, -1),
+        ("pull", 2, "OK"),
+        ("pulling", 3, A, 4, 4),
+    ]
+
+
+def test_confirmed_offsets_are_calls() -> None:
+    setup, calls = watched(confirm=True)
+    setup.server.found(0, record(0))
+    setup.assign(0)
+    calls.told.clear()
+    setup.consumer.assign(setup.world.env, {})
+    setup.world.pass_time(10 * MS)
+    (update,) = setup.world.requests(Code.UPDATE_CONSUMER_OFFSET)
+    assert not update.is_one_way
+    assert calls.told == [("committing", 3, A, 1), ("committed", 3, "OK")]
+
+
+def test_a_commit_that_nobody_confirms_is_told_as_such() -> None:
+    setup, calls = watched(confirm=True)
+    setup.server.found(0, record(0))
+    setup.assign(0)
+    setup.world.kill(A)
+    setup.consumer.assign(setup.world.env, {})
+    setup.world.pass_time(10 * MS)
+    assert calls.told[-1] == ("committed", 3, "CONNECT_FAILED")
+
+
+def test_what_comes_for_a_queue_that_was_taken_away_is_told_apart() -> None:
+    setup, calls = watched()
+    setup.assign(0)
+    setup.consumer.assign(setup.world.env, {})
+    setup.world.kill(A)
+    setup.world.pass_time(10 * MS)
+    assert calls.told[-1] == ("late", 1, "CONNECTION_CLOSED", 0)
+    assert setup.outcomes == []
