@@ -16,14 +16,25 @@ from checkers.facts import FaultFact, RunFacts
 from checkers.groups import LOOKED_AT, broker_id
 from checkers.history import History
 from checkers.verdict import Outcome
+from faults.plan import bind_fault
 from harness import runfolder
 from harness.run import RunResult
+from harness.scenario import Scenario, Topology, Workload
 
 pytestmark = pytest.mark.chaos
 
 SECOND = 1_000_000_000
 ROUTES_NS = 8 * SECOND
 """Members of a group ask for routes every 5 s, and their connections have to break first."""
+
+
+MASTER_AWAY = Scenario(
+    name="master-away",
+    mode="multi-master-multi-slave-async",
+    topology=Topology(brokers=1, slaves=1),
+    workload=Workload(producers=2, consumers=2, queues=2, rate_per_s=40, duration_ns=30 * SECOND),
+    faults=(bind_fault(1, at="12s", do="kill", on="master(broker-a)", hold="6s"),),
+)
 
 
 @dataclass(frozen=True)
@@ -66,10 +77,10 @@ class Shown:
 
 
 @pytest.fixture
-def show(chaos_run) -> Callable[[str], Shown]:
+def show(chaos_run) -> Callable[[str | Scenario], Shown]:
     """Run a scenario that must pass, every fault of which must have bitten."""
 
-    def run(name: str) -> Shown:
+    def run(name: str | Scenario) -> Shown:
         result = chaos_run(name)
         assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
         history = runfolder.load_history(result.folder)
@@ -163,6 +174,15 @@ def test_cl_27_and_38_reads_go_on_from_the_slave_complete_if_it_is_synchronous(s
     else:
         assert lacked > 10, "what was acknowledged after the link had broken"
     assert shown.measure("deliveries", "promised") == shown.measure("deliveries", "delivered"), "in the end all came"
+
+
+def test_cl_38_every_reader_goes_to_the_slave_and_back(show):
+    """The measuring readers of the log load, too, which know no routes."""
+    shown = show(MASTER_AWAY)
+    kill = shown.fault("kill")
+    while_away = shown.within(shown.pulls("FOUND", "PULL_NOT_FOUND", slaves=True), kill.inject_ns, kill.heal_ns)
+    assert len(while_away) > 10
+    assert shown.within(shown.pulls("FOUND", slaves=False), kill.heal_ns + 5 * SECOND, 2**62)
 
 
 def test_cl_38_without_slave_read_enable_4_9_reads_from_its_slave_and_5_3_does_not(show):

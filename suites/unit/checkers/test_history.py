@@ -87,6 +87,17 @@ def test_rows_columns_arrow_and_parquet_give_the_same(tmp_path: Path) -> None:
     assert all(history.reads.message.tolist() == [0, 1] for history in histories)
 
 
+def test_a_history_from_before_a_column_existed_has_nothing_in_it(tmp_path: Path) -> None:
+    tables = arrow(rows())
+    old = tables | {"ops": tables["ops"].drop_columns(["next_offset", "suggested"])}
+    for name, table in old.items():
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    for name in set(schema.TABLES) - set(old):
+        pq.write_table(schema.TABLES[name].empty_table(), tmp_path / f"{name}.parquet")
+    for history in (History.from_arrow(old), History.load(tmp_path), History.from_arrow(tables)):
+        assert history.ops.next_offset.tolist() == history.ops.suggested.tolist() == [-1, -1, -1]
+
+
 def test_rows_are_sorted_by_their_keys() -> None:
     tables = rows()
     tables["ops"].reverse()
