@@ -48,7 +48,7 @@ SLAVE_NOT_AVAILABLE, FLUSH_SLAVE_TIMEOUT = 11, 12
     ("master", "slave", "role"),
     [
         ("reference", APACHE, "SYNC_MASTER"),
-        (APACHE, "reference", "ASYNC_MASTER"),
+        needs_minutes(APACHE, "reference", "ASYNC_MASTER"),
         needs_minutes("reference", APACHE, "ASYNC_MASTER"),
         needs_minutes(APACHE, "reference", "SYNC_MASTER"),
         *(
