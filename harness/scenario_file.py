@@ -33,6 +33,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar, get_args
 
+import yaml
+
 from faults.errors import PlanError, SelectorError, suggestion
 from faults.plan import Fault, bind_fault
 from faults.selectors import CutSelector, resolve, resolve_cut
@@ -239,7 +241,8 @@ def _bind(binder: Binder, root: Node) -> Scenario:
     if mode:
         _check_topology(binder, keys.get("topology", root), scenario)
         _check_load(binder, keys.get("workload", root), scenario)
-    _check_expect(binder, keys.get("expect", root), scenario.expect)
+    if "expect" in keys:
+        _check_expect(binder, keys["expect"])
     return part("faults", lambda node: _with_faults(binder, node, scenario), scenario)
 
 
@@ -357,9 +360,11 @@ def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:
         binder.problem(node, f"size and spread make more than {size_text(BODY_MAX)}", "RocketMQ refuses such bodies")
 
 
-def _check_expect(binder: Binder, node: Node, expect: Expect) -> None:
-    if bool(expect.verdict) != bool(expect.because):
-        missing = "because" if expect.verdict else "verdict"
+def _check_expect(binder: Binder, node: Node) -> None:
+    """Which failure, and that it is one, are said together; a value that is wrong is a complaint of its own."""
+    keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+    if ("verdict" in keys) != ("because" in keys):
+        missing = "because" if "verdict" in keys else "verdict"
         binder.problem(node, f"expect lacks {missing}", "say both: expect: {verdict: FAIL, because: a kind of anomaly}")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from checkers.history import History
-from checkers.verdict import Outcome
-from harness.judge import PHASES, judge, life_cycle
+from checkers.verdict import Anomaly, Outcome, Verdict, worst
+from harness.judge import EXPECTATION, PHASES, judge, life_cycle
 from harness.recorder import Recorder
+from harness.summary import is_as_expected
 
 RUN = {"mode": "single-master", "flush": "async", "backend": "sim", "target": "reference", "nodes": {}}
 
@@ -91,3 +92,31 @@ def test_other_ends_are_not(steps):
 
 def test_an_empty_history_is_unknown_whatever_its_phases_say():
     assert max(verdict.outcome for verdict in judge(history(*PHASES), RUN)) is Outcome.UNKNOWN
+
+
+def _lost(*, allowed: bool) -> Verdict:
+    return Verdict("accounting", Outcome.FAIL, (Anomaly("lost", "one is gone", allowed=allowed),))
+
+
+@pytest.mark.parametrize(
+    ("because", "allowed", "outcome", "says"),
+    [
+        ("lost", False, Outcome.PASS, ""),
+        ("lost", True, Outcome.UNKNOWN, "none was seen"),
+        ("resurrected", False, Outcome.UNKNOWN, "'resurrected', and none was seen; seen instead: lost"),
+    ],
+)
+def test_a_scenario_that_is_there_to_fail_is_asked_whether_it_showed_why(
+    monkeypatch: pytest.MonkeyPatch, because: str, allowed: bool, outcome: Outcome, says: str
+) -> None:
+    monkeypatch.setattr("harness.judge.check_all", lambda history, facts: [_lost(allowed=allowed)])
+    verdicts = judge(history(*PHASES), RUN | {"expect": {"verdict": "FAIL", "because": because}})
+    (expectation,) = [verdict for verdict in verdicts if verdict.check == EXPECTATION]
+    assert expectation.outcome is outcome
+    assert says in "".join(expectation.reasons)
+    assert worst(verdicts) is Outcome.FAIL, "the broker's failure stays one"
+    assert is_as_expected(worst(verdicts), verdicts) == (outcome is Outcome.PASS)
+
+
+def test_a_scenario_that_expects_no_failure_is_not_asked() -> None:
+    assert EXPECTATION not in {verdict.check for verdict in judge(history(*PHASES), RUN)}

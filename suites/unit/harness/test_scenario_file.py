@@ -102,6 +102,14 @@ def scenario_with(line: str) -> str:
         ("seed:", "seed has no value|x.yaml:4:6|"),
         ("claim: CL-7", "claim: 'CL-7' is no claim|x.yaml:4:8|"),
         ("expect: {lost: some}", "expect lost: cannot be 'some'; known: none|x.yaml:4:16|"),
+        ("expect: {verdict: FAIL}", "expect lacks because|x.yaml:4:9|say both"),
+        ("expect: {because: lost}", "expect lacks verdict|x.yaml:4:9|say both"),
+        ("expect: {verdict: PASS, because: lost}", "expect verdict: cannot be 'PASS'; known: FAIL|x.yaml:4:19|"),
+        (
+            "expect: {verdict: FAIL, because: Lost it}",
+            "expect because: 'Lost it' is no kind of anomaly|x.yaml:4:34|",
+        ),
+        ("workload: {size: 4MiB, spread: 1B}", "size and spread make more than 4MiB|x.yaml:3:11|"),
         ("properties: {brokers: {}}", "unknown key 'brokers' in properties|x.yaml:4:14|did you mean 'broker'?"),
         (
             "properties: {broker: {flushDiskType: SYNC_FLUSH}}",
