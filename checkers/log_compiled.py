@@ -4,9 +4,9 @@ Question: ten million operations are usually legal; need it take seconds to see 
 
 Model. Where numba is installed, one loop over the columns enters acknowledgements, compares and learns from reads, sets
 the bounds and takes the running maximum, as :mod:`checkers.log` does with numpy in a dozen passes. It gives an answer
-only if there is nothing to think about: no violation, no batch, no trimming, no value that was sent twice. Otherwise it
-gives none, and the numpy path decides and explains. So it can say "legal" faster and nothing else; the content it leaves is
-the same to the number. Holes are filled by :mod:`checkers.log_holes` in both.
+only if there is nothing to think about: no violation, no batch, no trimming, no value that was sent twice. Otherwise
+the numpy path decides and explains. So it can say "legal" faster and nothing else; the content it leaves is the same
+to the number. Holes are filled by :mod:`checkers.log_holes` in both.
 
 Limits. The first call in a process loads the compiled loop (about a second, more when it is compiled for the first
 time): only inputs of :data:`LARGE` messages are worth it.
