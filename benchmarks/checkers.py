@@ -166,6 +166,8 @@ def run_tables(log: LogInput) -> dict[str, dict[str, Any]]:
         "node": empty,
         "group": empty,
         "detail": empty,
+        "next_offset": minus,
+        "suggested": minus,
     }
     ops = {name: column[by_op] for name, column in ops.items()}
     polls = log.polls
