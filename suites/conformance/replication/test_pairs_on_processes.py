@@ -56,7 +56,7 @@ def ask_a_pair(pair: Pair) -> None:
     tables_ns = (13 if is_4 else 75) * SECOND
     create_topic(pair.master, "T")
     answer(pair.master, Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, b'{"groupName":"CG"}')
-    pair.until(lambda: send_one(pair, b"first")[0] == OK, 60 * SECOND)
+    _joined(pair)
     for number in range(3):
         assert send_one(pair, b"%d" % number)[0] == OK
     _tables(pair, tables_ns)
@@ -65,6 +65,15 @@ def ask_a_pair(pair: Pair) -> None:
     _reads(pair, count, is_4=is_4)
     _offsets(pair, tables_ns)
     _paused(pair, is_4=is_4)
+
+
+def _joined(pair: Pair) -> None:
+    """Once a second, so that a pull finds all of them."""
+    for _ in range(60):
+        if send_one(pair, b"first")[0] == OK:
+            return
+        pair.sleep(SECOND)
+    raise AssertionError("no slave has confirmed anything within a minute")
 
 
 def _tables(pair: Pair, within_ns: int) -> None:
@@ -78,7 +87,7 @@ def _reads(pair: Pair, count: int, *, is_4: bool) -> None:
         assert pull(pair.slave, "T", 0).code == 2
         return
     found = pull(pair.slave, "T", 0)
-    assert len(messages(found)) == count
+    assert len(messages(found)) == min(count, 32)
     assert offsets(found)["suggestWhichBrokerId"] == 0
     for offset in (count + 7, -3):
         found = pull(pair.slave, "T", offset, suspend_ms=15_000)
