@@ -21,9 +21,10 @@ from pathlib import Path
 import pytest
 
 from checkers.verdict import Anomaly, Outcome
+from faults.plan import bind_fault
 from harness.judge import EXPECTATION
-from harness.run import RunResult
-from harness.scenario import Expect, Scenario, find
+from harness.run import RunResult, run_scenario
+from harness.scenario import SECOND, Expect, Scenario, Topology, Workload, find
 from harness.scenario_file import load
 from harness.summary import is_as_expected, lines_of
 
@@ -103,6 +104,33 @@ def test_a_broker_that_does_better_passes_with_the_same_seed(chaos_run: Callable
     assert anomalies(result) == []
     unknown = [reason for verdict in result.verdicts for reason in verdict.reasons]
     assert all("nothing was unwritten" in reason for reason in unknown), "a cut that takes nothing cannot be told"
+
+
+CUT_THEN_KILLED = Scenario(
+    name="cut-then-killed",
+    mode="single-master",
+    topology=Topology(brokers=1, flush="async"),
+    workload=Workload(producers=2, consumers=0, queues=1, rate_per_s=200, duration_ns=3 * SECOND),
+    faults=(
+        bind_fault(1, at="1500ms..2s", do="cut_power", on="master(broker-a)", hold="100ms"),
+        bind_fault(2, at="2300ms", do="kill", on="master(broker-a)", hold="100ms"),
+    ),
+)
+"""A power cut after which a page of the middle is missing leaves whole records behind the end that recovery finds."""
+
+CUTS_MAX = 150
+"""One cut in about thirty is of that kind."""
+
+
+def test_a_power_cut_alone_can_bring_old_records_back_too() -> None:
+    runs = (run_scenario(CUT_THEN_KILLED, seed=seed, keep="none") for seed in range(CUTS_MAX))
+    found = next((result for result in runs if result.outcome is Outcome.FAIL), None)
+    assert found is not None, f"none of {CUTS_MAX} cuts left whole records behind a hole"
+    finding = FINDINGS["finding-old-records-come-back"]
+    assert {anomaly.kind for anomaly in anomalies(found)} == {finding.kind}
+    assert any(all(words in anomaly.sentence for words in finding.words) for anomaly in anomalies(found))
+    mended = run_scenario(finding.mended(CUT_THEN_KILLED), seed=found.seed, keep="none")
+    assert mended.outcome is Outcome.PASS
 
 
 @pytest.mark.on("sim")
