@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -189,16 +189,27 @@ def _poll(rng: Random, op: Drawn, log: list[int], start: int) -> None:
         op.offsets, op.values = list(range(asked, end)), log[asked:end]
 
 
+class Timed(Protocol):
+    inv: int
+    ret: int
+
+
+def move(rng: Random, op: Timed, way: str) -> None:
+    """Let *op* begin *later*, or return *earlier*, by up to ten stamps."""
+    if way == "later":
+        op.inv += rng.randint(1, 10)
+        op.ret = max(op.ret, op.inv)
+    elif op.ret < INFINITE:
+        op.ret = max(0, op.ret - rng.randint(1, 10))
+        op.inv = min(op.inv, op.ret)
+
+
 def _damage(rng: Random, drawn: list[Drawn], shape: Shape) -> None:
     """One change that fits the operation: its interval, its offset, what it read, or how it ended."""
     op = rng.choice(drawn)
     way = rng.choice(_WAYS[op.kind])
-    if way == "later":
-        op.inv = op.inv + rng.randint(1, 10)
-        op.ret = max(op.ret, op.inv)
-    elif way == "earlier" and op.ret < INFINITE:
-        op.ret = max(0, op.ret - rng.randint(1, 10))
-        op.inv = min(op.inv, op.ret)
+    if way in ("later", "earlier"):
+        move(rng, op, way)
     elif way == "offset" and op.offset >= 0:
         op.offset = max(0, op.offset + rng.choice((-2, -1, 1)))
     elif way == "value":

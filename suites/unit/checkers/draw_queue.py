@@ -9,7 +9,7 @@ from checkers.columns import NEVER
 from checkers.log_input import ACKED, FAILED, UNKNOWN
 from checkers.queue import QueueInput
 from suites.unit.checkers.brute import INFINITE, Op
-from suites.unit.checkers.draw_log import ints
+from suites.unit.checkers.draw_log import ints, move
 
 
 @dataclass
@@ -69,12 +69,8 @@ def _dequeue(rng: Random, held: list[int], ordered: bool, inv: int, ret: int) ->
 def _damage(rng: Random, calls: list[Call], values: int) -> None:
     call = rng.choice(calls)
     way = rng.choice(("later", "earlier", "value", "kind"))
-    if way == "later":
-        call.inv += rng.randint(1, 10)
-        call.ret = max(call.ret, call.inv)
-    elif way == "earlier" and call.ret < INFINITE:
-        call.ret = max(0, call.ret - rng.randint(1, 10))
-        call.inv = min(call.inv, call.ret)
+    if way in ("later", "earlier"):
+        move(rng, call, way)
     elif way == "value" and call.kind == "dequeue":
         call.value = rng.randrange(values + 1)
     elif way == "kind" and call.kind == "dequeue" and call.outcome == "ok":

@@ -10,7 +10,7 @@ from checkers.max_register import MaxRegisterInput
 from checkers.mutex import MutexInput
 from checkers.register import RegisterInput
 from suites.unit.checkers.brute import INFINITE, Op
-from suites.unit.checkers.draw_log import ints
+from suites.unit.checkers.draw_log import ints, move
 
 
 @dataclass
@@ -60,12 +60,8 @@ def draw(rng: Random, *, cas: bool = True, refused: bool = False, maximum: bool 
 def _damage(rng: Random, calls: list[Call], values: int) -> None:
     call = rng.choice(calls)
     way = rng.choice(("later", "earlier", "value", "old"))
-    if way == "later":
-        call.inv += rng.randint(1, 10)
-        call.ret = max(call.ret, call.inv)
-    elif way == "earlier" and call.ret < INFINITE:
-        call.ret = max(0, call.ret - rng.randint(1, 10))
-        call.inv = min(call.inv, call.ret)
+    if way in ("later", "earlier"):
+        move(rng, call, way)
     elif way == "value" and call.kind == "read":
         call.value = rng.randrange(-1, values + 1)
     elif way == "old" and call.kind in ("cas", "refused"):

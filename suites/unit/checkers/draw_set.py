@@ -9,7 +9,7 @@ from checkers.columns import NEVER
 from checkers.log_input import ACKED, FAILED, UNKNOWN
 from checkers.sets import SetInput
 from suites.unit.checkers.brute import INFINITE, Op
-from suites.unit.checkers.draw_log import ints
+from suites.unit.checkers.draw_log import ints, move
 
 
 @dataclass
@@ -55,12 +55,8 @@ def _add(rng: Random, held: set[int], fresh: int, inv: int, ret: int) -> Call:
 
 def _damage(rng: Random, call: Call, values: int) -> None:
     way = rng.choice(("later", "earlier", "more", "less"))
-    if way == "later":
-        call.inv += rng.randint(1, 10)
-        call.ret = max(call.ret, call.inv)
-    elif way == "earlier" and call.ret < INFINITE:
-        call.ret = max(0, call.ret - rng.randint(1, 10))
-        call.inv = min(call.inv, call.ret)
+    if way in ("later", "earlier"):
+        move(rng, call, way)
     elif way == "more" and call.kind == "read":
         call.values.append(rng.randrange(values))
     elif way == "less" and call.kind == "read" and call.values:
