@@ -1,6 +1,6 @@
 """``make docs``: what is generated in ``docs/``, written anew: ``faults.md`` from the catalogue, ``promises.md`` from
-contracts, scenarios and results, ``conformance.md`` from probes and results, the drawings of ``checkers/``. Each has a
-test that it is what its sources make."""
+contracts, scenarios and results, ``conformance.md`` from probes and results, ``museum.md`` from planted bugs and what
+found them, the drawings of ``checkers/``. Each has a test that it is what its sources make."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def main() -> int:
     _python("-m", "harness.promises")
     _python("scripts/conformance_page.py")
     _python("scripts/draw_checkers.py")
+    _python("-m", "suites.museum.page")
     page = _python("-m", "harness.cli", "list", "faults", "--markdown")
     (ROOT / "docs" / "faults.md").write_text(page, encoding="utf-8")
     return 0

@@ -33,7 +33,7 @@ This page is made by `python -m suites.museum.page`; do not edit it. Its figures
 `python -m suites.museum.hunt`.
 
 A checker that has never found anything proves nothing. So the reference can be made to break its promises, in {bugs}
-ways, {known} of them after bugs that replicated logs really had. Each is a *defect* with a name; each has a scenario
+ways, after bugs that replicated logs really had. Each is a *defect* with a name; each has a scenario
 that reaches it, and a check that must find it and say what is wrong: FAIL alone does not count as found, the sentence
 has to name the nodes, the fault and the mechanism. With the same seeds and without the defect every check must be
 silent.
@@ -65,8 +65,7 @@ def page() -> str:
 def _head(example: Finding) -> str:
     return _HEAD.format(
         bugs=len(DEFECTS),
-        known=sum(bool(defect.exhibits) for defect in DEFECTS.values()),
-        command=command(EXAMPLE, example.first),
+        command=command(EXAMPLE, example.first[0]),
         output="\n".join(f"    {line}".rstrip() for line in example.summary),
     )
 
@@ -77,7 +76,7 @@ def _table(names: list[str], findings: dict[str, Finding], twins: dict[str, Twin
         finding, twin = findings[name], twins[EXHIBITS[name].scenario]
         rows.append(
             f"| [`{name}`](#{name}) | {', '.join(DEFECTS[name].exhibits) or '–'} | `{DEFECTS[name].check}` | "
-            f"{finding.found} of {finding.seeds} seeds | {finding.first} | {_silence(twin)} |"
+            f"{finding.found} of {finding.seeds} seeds | {finding.first[0]} | {_silence(twin)} |"
         )
     return "\n".join(rows) + "\n"
 
@@ -102,7 +101,7 @@ def _exhibit(name: str, finding: Finding) -> str:
             f"* **How it is found**: `{defect.check}` sees {defect.shows}; in {finding.found} of {finding.seeds} seeds."
             f"{others}",
             f"* **What is said**: {finding.sentence}",
-            f"* **Again**: `{command(name, finding.first)}`",
+            f"* **Again**: `{command(name, finding.first[0])}`",
             "",
         ]
     )

@@ -15,10 +15,15 @@ from checkers.verdict import Outcome
 from harness.scenario import find
 from reference_impl.defects import DEFECTS
 from suites.museum.exhibits import EXHIBITS, SCENARIOS, proof, run, scenario_of
+from suites.museum.hunt import read_findings
+
+FINDINGS = read_findings()
+KNOWN = {name: f.first if f.found < f.seeds else f.first[:1] for name, f in FINDINGS.items()}
+"""Seeds that find each bug: one where all do, else up to three."""
 
 
 def test_every_planted_bug_is_an_exhibit_and_names_a_check_that_there_is():
-    assert set(EXHIBITS) == set(DEFECTS)
+    assert set(EXHIBITS) == set(DEFECTS) == set(FINDINGS)
     assert {defect.check for defect in DEFECTS.values()} <= set(CHECKS)
 
 
@@ -32,13 +37,13 @@ def test_every_scenario_of_the_museum_is_used_and_found_by_name():
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_planted_bug_is_found_by_its_check_with_a_sentence(name):
-    results = [run(name, seed) for seed in EXHIBITS[name].seeds]
+    results = [run(name, seed) for seed in KNOWN[name]]
     found = [anomaly for result in results if (anomaly := proof(name, result)) is not None]
     assert found, [verdict.to_json() for result in results for verdict in result.verdicts if verdict.outcome]
     assert found[0].ops
 
 
-TWINS = {(exhibit.scenario, seed): name for name, exhibit in EXHIBITS.items() for seed in exhibit.seeds}
+TWINS = {(EXHIBITS[name].scenario, seed): name for name, seeds in KNOWN.items() for seed in seeds}
 
 
 @pytest.mark.parametrize(("scenario", "seed"), TWINS)
