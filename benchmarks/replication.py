@@ -18,7 +18,7 @@ its jars the reference pair is measured alone. Client and nodes share the proces
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -26,11 +26,13 @@ from time import perf_counter_ns
 
 from benchmarks.brokers import (
     APACHE_VERSION,
+    CONNECT_AGAIN_NS,
     FILES,
     QUEUES,
     START_TIMEOUT_NS,
     TOPIC,
     Client,
+    Sender,
     UnbridledRocketmq,
     best_rates,
     send_frame,
@@ -62,8 +64,7 @@ class LagMeter:
 
     def __init__(self, master: str, slave: str, frames: list[bytes]) -> None:
         self._addresses, self._frames = (master, slave), frames
-        self._links: dict[Link, int] = {}
-        self._connected: set[int] = set()
+        self._connected: set[Link] = set()
         self._decoders = (FrameDecoder(), FrameDecoder())
         self._sending: Link | None = None
         self._asking: Link | None = None
@@ -78,6 +79,11 @@ class LagMeter:
     def end(self) -> int:
         """Of the slave's queue, as far as is known; −1 before the first answer."""
         return self.seen[-1][1] if self.seen else -1
+
+    @property
+    def is_connected(self) -> bool:
+        """With both."""
+        return {self._sending, self._asking} <= self._connected
 
     @property
     def is_done(self) -> bool:
@@ -102,11 +108,14 @@ class LagMeter:
         self._sending, self._asking = (env.connect(address) for address in self._addresses)
 
     def on_connected(self, env: Environment, link: Link) -> None:
+        self._connected.add(link)
         if link == self._asking:
             self._ask(env)
 
     def on_closed(self, env: Environment, link: Link) -> None:
-        raise ClusterError("a broker hung up")
+        if link in self._connected:
+            raise ClusterError("a broker hung up")
+        env.set_timer("connect", CONNECT_AGAIN_NS)  # it does not listen yet
 
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
         now_ns = perf_counter_ns()
@@ -121,7 +130,12 @@ class LagMeter:
                 self.refused += 1
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
-        if key == "ask":
+        if key == "connect":
+            if self._sending not in self._connected:
+                self._sending = env.connect(self._addresses[0])
+            if self._asking not in self._connected:
+                self._asking = env.connect(self._addresses[1])
+        elif key == "ask":
             self._ask(env)
         elif self._sent < self._wanted:
             assert self._sending is not None, "nothing is sent before on_start"
@@ -159,24 +173,31 @@ class PairOfBrokers:
         host = self.hosts[node]
         own = {"brokerName": "broker-a", "brokerId": number, "brokerRole": role, "brokerIP1": host, "brokerIP2": host}
         own |= {"listenPort": "10911", "haListenPort": "10912", "namesrvAddr": f"{self.hosts[NAMESRV]}:9876"}
-        # Before its master is registered a slave learns nothing, and asks again with its next registration only.
         return own | {"flushDiskType": "ASYNC_FLUSH", "registerNameServerPeriod": "10000", **FILES}
 
     def start(self) -> None:
-        """All running, and one message has reached the slave."""
-        for node in (NAMESRV, MASTER, SLAVE):
-            self.backend.perform(lambda node=node: self.backend.levers.start(node))  # type: ignore[misc]
+        """All running, and one message has reached the slave.
+
+        One after the other: who does not find the NameServer, or its master registered there, asks again with its next
+        registration only.
+        """
+        knocker = Sender(f"{self.hosts[NAMESRV]}:9876")
+        self._start(NAMESRV)
+        self.backend.add_client("client-3", knocker)
+        self._wait(lambda: knocker.is_connected, "the NameServer did not listen in time")
+        self._start(MASTER)
         self.client.enter()
-        self._wait_listening(SLAVE)
+        self._start(SLAVE)
         self.backend.add_client("client-2", self.meter)
+        self._wait(lambda: self.meter.is_connected, "the slave did not listen in time")
         self._send(1)
 
-    def _wait_listening(self, node: str) -> None:
-        deadline_ns = self.backend.now() + START_TIMEOUT_NS
-        while not self.backend.perform(lambda: self.backend.levers.reaches("client-1", node, "broker")):
-            if self.backend.now() > deadline_ns:
-                raise ClusterError(f"{node} did not listen in time")
-            self.backend.run_until(lambda: False, self.backend.now() + 100 * MS)
+    def _start(self, node: str) -> None:
+        self.backend.perform(lambda: self.backend.levers.start(node))
+
+    def _wait(self, holds: Callable[[], bool], complaint: str) -> None:
+        if not self.backend.run_until(holds, self.backend.now() + START_TIMEOUT_NS):
+            raise ClusterError(complaint)
 
     def lags_ns(self, quick: bool) -> list[int]:
         """Of all messages of a steady load, after a warm-up."""

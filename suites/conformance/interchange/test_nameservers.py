@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.backends.backend import NodeSpec
+from harness.backends.backend import Backend, NodeSpec
 from reference_impl.environment import SECOND
 from reference_impl.wire.bodies import ClusterInfo, TopicList, TopicRouteData
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import read_json
 from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command
+from reference_impl.wire.remoting import Answer
 from suites.conformance.broker.peer import create_topic
 from suites.conformance.interchange.nodes import ALL, APACHE, Makes, real_nodes
+from suites.conformance.plain_cluster import Asker
 from suites.conformance.replication.pair import Pair
 
 needs_all = pytest.mark.skipif(os.environ.get(ALL) != "all", reason=f"needs minutes: {ALL}=all")
@@ -42,6 +44,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         one, two = backend.host("namesrv-1"), backend.host("namesrv-2")
         backend.add_node(NodeSpec("namesrv-2", "namesrv", {"bindAddress": two, "listenPort": "9876"}))
         backend.perform(lambda: backend.levers.start("namesrv-2"))
+        wait_answering(backend, f"{two}:9876")
         found = Pair(
             backend,
             joined=False,
@@ -52,6 +55,22 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         create_topic(found.master, TOPIC)
         found.until(lambda: told_by_both(found) == {0, 1}, REGISTERED_NS)
         yield found
+
+
+def wait_answering(backend: Backend, address: str) -> None:
+    """A NameServer that comes later than the brokers may learn of a new topic first, and then of that one only: the
+    data version of the whole table, which follows, is known by then (Apache's, and the reference's)."""
+    asker = Asker()
+    backend.add_client("client-9", asker)
+    answers: list[Answer] = []
+    request = Command(Code.GET_BROKER_CLUSTER_INFO)
+    deadline_ns = backend.now() + REGISTERED_NS
+    while not any(isinstance(answer, Command) for answer in answers):
+        assert backend.now() < deadline_ns, f"{address} does not answer"
+        backend.step(
+            "client-9", lambda env: asker.remoting.call(env, address, request, SECOND, lambda _, a: answers.append(a))
+        )
+        backend.run_until(lambda: False, backend.now() + SECOND // 5)
 
 
 def ask(pair: Pair, server: str, code: int, **fields: str) -> Command:
