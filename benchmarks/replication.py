@@ -190,10 +190,19 @@ class PairOfBrokers:
         self._start(SLAVE)
         self.backend.add_client("client-2", self.meter)
         self._wait(lambda: self.meter.is_connected, "the slave did not listen in time")
-        self._send(1)
+        self._wait_followed()
 
     def _start(self, node: str) -> None:
         self.backend.perform(lambda: self.backend.levers.start(node))
+
+    def _wait_followed(self) -> None:
+        """A synchronous master grants nothing before its slave has joined."""
+        deadline_ns = self.backend.now() + FOLLOWS_TIMEOUT_NS
+        while not self.meter.told:
+            if self.backend.now() > deadline_ns:
+                raise ClusterError("the slave did not join in time")
+            self._send(1)
+            self.backend.run_until(lambda: False, self.backend.now() + 100 * MS)
 
     def _wait(self, holds: Callable[[], bool], complaint: str) -> None:
         if not self.backend.run_until(holds, self.backend.now() + START_TIMEOUT_NS):

@@ -52,6 +52,14 @@ def test_the_lag_of_a_simulated_pair_is_that_of_its_network() -> None:
     assert pair.meter.refused == 0
 
 
+def test_a_synchronous_pair_is_measured_when_its_slave_has_joined_and_not_before() -> None:
+    pair = PairOfBrokers(SimBackend(ReferenceTarget(), 1), "SYNC_MASTER")
+    pair.start()
+    assert pair.meter.refused > 0, "there was no slave yet"
+    assert pair.client.rate(8, 20_000_000) > 0
+    assert pair.client.refused == 0
+
+
 def test_the_command_prints_machine_load_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--quick", "recorder"]) == 0
     printed = capsys.readouterr().out
