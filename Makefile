@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test lint soak fuzz benchmarks docs clean
+.PHONY: help demo test lint soak fuzz museum benchmarks docs clean
 
 help:
 	@echo 'make demo        brokers die, verdicts, a dashboard (three minutes after downloads)'
@@ -7,6 +7,7 @@ help:
 	@echo 'make lint        formatting, types, import rules'
 	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
 	@echo 'make fuzz        checkers against brute force on random histories'
+	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
 
@@ -27,6 +28,10 @@ soak: .venv/.mqchaos-setup
 
 fuzz: .venv/.mqchaos-setup
 	.venv/bin/python scripts/fuzz_checkers.py
+
+museum: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.museum.hunt
+	.venv/bin/python -m suites.museum.page
 
 benchmarks: .venv/.mqchaos-setup
 	.venv/bin/python -m benchmarks

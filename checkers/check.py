@@ -18,10 +18,10 @@ from checkers.availability import check_availability
 from checkers.effects import check_effects
 from checkers.facts import RunFacts
 from checkers.faults_bit import check_faults
+from checkers.following import check_following
 from checkers.group_deliveries import check_deliveries
 from checkers.group_offsets import check_offsets
 from checkers.groups import groups_of
-from checkers.following import check_following
 from checkers.history import History
 from checkers.log_check import check_logs
 from checkers.masters import check_masters
