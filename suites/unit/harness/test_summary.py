@@ -175,11 +175,19 @@ def test_what_is_no_seed_is_a_usage_error(seed: str | None, many: str | None) ->
         seeds.chosen(seed, many, None)
 
 
-@pytest.mark.parametrize("row", [row.name for row in matrix.ROWS])
-@pytest.mark.parametrize("column", list(matrix.COLUMNS))
+CELLS = [(row.name, column) for row in matrix.ROWS for column in matrix.COLUMNS if matrix.exists(row.name, column)]
+
+
+@pytest.mark.parametrize(("row", "column"), CELLS)
 def test_every_cell_is_a_scenario_that_a_file_could_hold(row: str, column: str) -> None:
     scenario = scenario_of(row, column)
     assert parse(dump(scenario), "matrix") == scenario
+
+
+def test_columns_on_slaves_have_cells_only_where_there_are_slaves() -> None:
+    with_slaves = {row.name for row in matrix.ROWS if row.slaves}
+    assert {row for row, column in CELLS if column == "slave-kill"} == with_slaves
+    assert {row for row, column in CELLS if column == "kill"} == {row.name for row in matrix.ROWS}
 
 
 def reports(row: str, column: str, *outcomes: Outcome, lost: int = 0) -> list[Report]:
