@@ -109,8 +109,15 @@ COLUMNS: Final[Mapping[str, Column]] = {
 }
 """Columns of one word are a verb on masters."""
 
-DEFAULT_ROWS: Final = ("single-master/async", "single-master/sync", "multi-master/async")
-DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition")
+DEFAULT_ROWS: Final = (
+    "single-master/async",
+    "single-master/sync",
+    "multi-master/async",
+    "multi-master-multi-slave-async/async",
+    "multi-master-multi-slave-sync/async",
+)
+DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition", "adopt_slave")
+"""Both questions of every mode: what does the page cache cost, and what a disk?"""
 
 LOAD: Final = Workload(producers=4, consumers=2, queues=4, rate_per_s=40, duration_ns=10 * SECOND)
 STRIKES: Final = "3s..6s"
