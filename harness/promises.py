@@ -4,13 +4,15 @@ Question: which promises of RocketMQ does the project show, and do they hold on 
 
 Model. Three sources, one page. ``suites/chaos/claims.yaml`` has the claims; the scenarios that come with the project
 name the claims they show; ``docs/promises-results.json`` has recorded outcomes, one entry a scenario, backend and
-target. The contracts of the checkers give the second half: every promise by mode, fault and flush type.
+target, the cells of the matrix among them. The contracts of the checkers give the last part: every promise by mode,
+fault and flush type.
 
     python -m harness.promises                          write the page again
     python -m harness.promises --check                  exit 1 if it is not up to date
     python -m harness.promises --record sim --seeds 20  run every claim scenario and record what came out
     python -m harness.promises --record process --target rocketmq:4.9.7 [--only NAME]
-    python -m harness.promises --from DIR               record what the run folders below DIR came to
+    python -m harness.promises --from DIR               record what the run folders below DIR came to: claims, and
+                                                        cells of ``mqchaos matrix --keep all --out DIR``
 
 Limits. Outcomes are what was recorded, at the commit that is written beside them; a page never runs anything.
 """
@@ -33,6 +35,8 @@ from checkers.verdict import worst
 from harness import runfolder
 from harness.errors import ClusterError
 from harness.judge import judge
+from harness.matrix import COLUMNS as COLUMNS_OF_THE_MATRIX
+from harness.matrix import ROWS, exists, scenario_of
 from harness.scenario import Scenario, shipped
 from harness.scenario_file import load
 
@@ -175,8 +179,8 @@ def headline(checks: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
 
 
 def recorded_in(folder: Path) -> list[Result]:
-    """What the finished runs of claim scenarios that lie below *folder*, at any depth, come to, judged anew."""
-    known = {scenario.name for scenario in claim_scenarios()}
+    """What the finished runs of claims and cells that lie below *folder*, at any depth, come to, judged anew."""
+    known = {scenario.name for scenario in claim_scenarios()} | {scenario_of(*cell).name for cell in grid()}
     came_out: dict[tuple[str, str, str], list[tuple[str, Mapping[str, int]]]] = {}
     commits: dict[tuple[str, str, str], str] = {}
     for path in sorted(folder.rglob("verdict.json")):
@@ -211,6 +215,10 @@ def page(results: Sequence[Result]) -> str:
         "*slave_behind*: acknowledged messages that a slave did not show, at its worst. Of several runs the least and "
         "the greatest figure. What real brokers were seen to do: [findings](findings.md).",
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
+        "## Modes and faults",
+        "The cells of `mqchaos matrix`: four producers and two consumers, one fault of a master (*slave-*: of a slave; "
+        "*pair-power*: of both), one line a fault. UNKNOWN: the fault took nothing, so nobody can tell whether it bit.",
+        *(_grid_row(row.name, results) for row in ROWS),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "
         "afterwards: `unflushed` is a suffix of its log, no older than its flush rules allow.",
@@ -235,6 +243,16 @@ def _scenario(scenario: Scenario) -> str:
 def _cells(name: str, results: Sequence[Result]) -> list[str]:
     found = {(result.backend, result.target): result.cell for result in results if result.scenario == name}
     return [found.get((backend, target), "not run") for backend, target, _ in COLUMNS]
+
+
+def grid() -> list[tuple[str, str]]:
+    """Every (row, column) of the matrix that there is."""
+    return [(row.name, column) for row in ROWS for column in COLUMNS_OF_THE_MATRIX if exists(row.name, column)]
+
+
+def _grid_row(row: str, results: Sequence[Result]) -> str:
+    lines = [[fault, *_cells(scenario_of(row, fault).name, results)] for name, fault in grid() if name == row]
+    return f"### {row}\n\n{_table(['fault', *(title for _, _, title in COLUMNS)], lines)}"
 
 
 def _contract(contract: Contract) -> str:
