@@ -192,6 +192,24 @@ def queues_lost(start: Start) -> None:
     assert [int(message.body) for message in messages(pull(peer, "T", 0, count=9))] == list(range(9))
 
 
+@life("W67", "a torn unit of a queue stays torn")
+def torn_unit(start: Start) -> None:
+    """Units lie across sectors and pages: a power cut may keep the size of one and lose its offset.
+
+    Apache's broker takes it, and it then points at the first record of the log; the reference builds it again.
+    """
+    peer = start(flushDiskType="SYNC_FLUSH")
+    create_topic(peer, "T")
+    numbered(peer, 10)
+    peer.again("kill", lambda files: files.write(f"consumequeue/T/0/{0:020d}", 5 * 20, bytes(8)))
+    sent = stored(peer, "T", b"00010", KEY)
+    assert int(sent.fields["queueOffset"]) == 10
+    expected = [0, 1, 2, 3, 4, 0 if start.is_apache else 5, 6, 7, 8, 9, 10]
+    assert bodies(peer, count=11) == expected
+    peer.again("stop")
+    assert bodies(peer, count=11) == expected
+
+
 @life("P18", "without a log the queues go")
 def log_lost(start: Start) -> None:
     peer = start()
