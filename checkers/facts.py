@@ -36,10 +36,10 @@ MASTER_ID = 0
 class FaultFact:
     """One fault as it happened: *kind* hit the nodes of ``left``; for a cut, ``right`` is the other side.
 
-    The act lies between ``begin_ns`` and ``inject_ns``; ``inject_event`` is the number of the event after it. An
-    operation invoked later was never served by what the fault ended. ``effective``: 1 it bit, 0 it did not, −1 nobody
-    can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut. ``position``: node → physical offset of the
-    sector that went bad; ``failed`` forces, in all.
+    The act lies between ``begin_ns`` and ``inject_ns``; ``begin_event`` and ``inject_event`` are the numbers of these
+    two events. An operation invoked later was never served by what the fault ended. ``effective``: 1 it bit, 0 it did
+    not, −1 nobody can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut. ``position``: node → physical
+    offset of the sector that went bad; ``failed`` forces, in all.
     """
 
     fault: str
@@ -56,6 +56,7 @@ class FaultFact:
     reason: str = ""
     position: Mapping[str, int] = field(default_factory=dict)
     failed: int = 0
+    begin_event: int = 0
 
     def hits(self, broker: str) -> bool:
         """Whether the master of *broker* is hit: ended, paused or lost, or cut off from clients. Its slaves do not
@@ -197,6 +198,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         ports=str(detail.get("with", {}).get("ports", "any")),
         reason=str(detail.get("reason", detail.get("error", ""))),
         position={events.node[row]: its["position"] for row, its in told if "position" in its},
+        begin_event=int(events.event[begin]),
         failed=max((int(its.get("failed", 0)) for _, its in told), default=0),
     )
 

@@ -7,6 +7,9 @@ is FAIL. Then each such claim is measured: it is *stale* if it began after the l
 have come into being, T̄(o) = min{hi(j) : j ≥ o}, and by as much as it began later. That is the least bound for which
 "every answer is at most so old" holds. Time in which the broker was paused or dead does not count.
 
+Operations in flight over a power cut may belong to either side of it (:mod:`checkers.log_sides`). How stale an answer
+of theirs was is not measured: the log may just have lost its end.
+
 Limits. Staleness beyond the contract's bound is FAIL; without a contract it is only measured.
 """
 
@@ -25,9 +28,14 @@ from checkers.log_content import EMPTY, Content
 from checkers.log_history import BEFORE_ALL, Rows, inherit, input_of, rows_of
 from checkers.log_input import ACKED, Claims, LogInput, LogViolation
 from checkers.log_plan import TOO_MANY_CHOICES, plan_of
+from checkers.log_sides import TOO_MANY_SIDES, choose_sides
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power", "wipe", "adopt_slave", "flip_bits")
+
+NEITHER_SIDE = (
+    "Whichever side of the power cut each operation in flight over it belongs to, some answer is contradicted."
+)
 
 ONE_OF_SEVERAL = "That is so in one explanation of the power cuts; there may be others."
 
@@ -35,10 +43,32 @@ ONE_OF_SEVERAL = "That is so in one explanation of the power cuts; there may be 
 def check_logs(history: History, facts: RunFacts) -> Verdict:
     """Judge all queues of *history*."""
     rows = rows_of(history, facts)
+    judged = _judge(history, facts, rows)
+    if judged.is_legal() is not True and len(rows.in_flight()):
+        judged = _judge_both_sides(history, facts, rows)
+    return _verdict(history, facts, rows, judged)
+
+
+def _judge(history: History, facts: RunFacts, rows: Rows) -> _Judged:
     judged = _judge_epochs(history, facts, rows)
     if rows.epochs > 1 and (judged.anomalies or judged.has_holes):
-        judged = _judge_together(history, facts, rows, judged)
-    return _verdict(history, facts, rows, judged)
+        return _judge_together(history, facts, rows, judged)
+    return judged
+
+
+def _judge_both_sides(history: History, facts: RunFacts, rows: Rows) -> _Judged:
+    """With the operations in flight on the sides of the power cuts that explain most."""
+    sides = choose_sides(history.ops.queue, rows, lambda its: _judge(history, facts, its).is_legal())
+    judged = _judge(history, facts, sides.rows)
+    names = [history.queues.name(queue) for queue in sides.contradicted]
+    judged.anomalies = [
+        replace(anomaly, sentence=f"{anomaly.sentence} {NEITHER_SIDE}")
+        if anomaly.details["queue"] in names
+        else anomaly
+        for anomaly in judged.anomalies
+    ]
+    judged.reasons += [TOO_MANY_SIDES] if sides.is_open else []
+    return judged
 
 
 @dataclass
@@ -50,6 +80,10 @@ class _Judged:
     stale: Staleness
     has_holes: bool = False
     """Somewhere an unknown send had to be where nobody saw one."""
+
+    def is_legal(self) -> bool | None:
+        """Whether everything but staleness is as it must be; ``None``: not known."""
+        return False if self.anomalies else None if self.reasons else True
 
 
 def _judge_epochs(
@@ -75,10 +109,13 @@ def _judge_epochs(
 def _judge_together(history: History, facts: RunFacts, rows: Rows, apart: _Judged) -> _Judged:
     """All epochs at once decide; what they came to *apart* explains, if it was a failure."""
     plan = plan_of(history, rows)
-    if plan.violation is not None:
-        if not apart.anomalies:
-            apart.anomalies.append(_anomaly(history, facts, None, plan.violation))
-        return apart
+    if plan.violations:
+        found = [_anomaly(history, facts, None, violation) for violation in plan.violations]
+        known = {anomaly.details["queue"] for anomaly in apart.anomalies}
+        broken = {anomaly.details["queue"] for anomaly in found}
+        anomalies = [anomaly for anomaly in apart.anomalies if anomaly.details["queue"] in broken]
+        anomalies += [anomaly for anomaly in found if anomaly.details["queue"] not in known]
+        return _Judged(anomalies, [], apart.stale)
     if not plan.logs:
         return _Judged([], [TOO_MANY_CHOICES], apart.stale)
     together = _judge_epochs(history, facts, rows, plan.logs)
@@ -174,6 +211,8 @@ def _staleness(history: History, facts: RunFacts, rows: Rows, log: LogInput, con
         slots = content.slots.at_or_above(claims.queue, claims.at)
         inside = np.flatnonzero(slots >= 0)
         late = inside[claims.invoke[inside] > latest[slots[inside]]]
+        its = history.ops.rows(claims.op[late])
+        late = late[rows.last[its] == rows.began[its]]
         for row in late.tolist():
             found = found.worse(_stale(history, facts, claims, row, int(latest[slots[row]])))
     return found

@@ -17,7 +17,13 @@ exactly, and their staleness must stay below the contract's bound.
 That decides whenever every offset shows its message. Where some do not, or where it finds a contradiction, all epochs
 are judged together (:mod:`checkers.log_plan`).
 
-Limits. Reads of slaves are not judged here. An operation that was invoked before the cut counts to the old epoch.
+An operation that was answered over a cut, having been invoked before it, may have taken effect on either side: it
+counts to the epoch in which it was invoked until :mod:`checkers.log_sides` finds that another one explains it better.
+
+Deleting a file is not forced, so a power cut may bring back what had been trimmed. The start of a queue therefore only
+has to move upwards within each epoch; nothing ties it to the start of the epoch before.
+
+Limits. Reads of slaves are not judged here.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ import numpy as np
 
 from checkers.columns import NEVER, Bools, Ints
 from checkers.envelope import power_cuts
-from checkers.facts import RunFacts
+from checkers.facts import FaultFact, RunFacts
 from checkers.history import History
 from checkers.log_content import EMPTY, Content
 from checkers.log_input import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, Claims, LogInput, Polls
@@ -37,13 +43,13 @@ from checkers.log_input import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, Claims,
 BEFORE_ALL = -1
 """Invocation of an append that existed before its epoch began."""
 
-INHERITED = -1
-"""Op number of such an append."""
+ENDS = ("kill", "stop", "cut_power", "wipe", "flip_bits")
+"""Faults while which a broker is not there at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of ``ops`` by what they say about logs; ``epoch`` and ``ret`` are by row of all of ``ops``."""
+    """Rows of ``ops`` by what they say about logs; ``epoch`` to ``ret`` are by row of all of ``ops``."""
 
     sends: Ints
     polls: Ints
@@ -52,10 +58,33 @@ class Rows:
     starts: Ints
     refused: Ints
     epoch: Ints
+    """The epoch to which it counts: from the one in which it was invoked to the one in which it was answered."""
+    began: Ints
+    last: Ints
+    stored: Bools
+    """Sends that were answered with an offset."""
+    loose: Bools
+    """Answers that do not count: a send may have been stored, anything else is left out."""
     ret: Ints
     epochs: int
     cut_event: dict[tuple[int, int], int]
     """(queue, epoch) → event that began it; the first epoch has none."""
+
+    def in_flight(self) -> Ints:
+        """Operations that were answered over a cut and say something: "nothing there" says nothing that must hold."""
+        rows = np.concatenate((self.sends[self.stored[self.sends]], self.polls, self.ends, self.starts, self.refused))
+        return np.sort(rows[self.last[rows] > self.began[rows]])
+
+    def only(self, wanted: Bools) -> Rows:
+        """Without the rows of ``ops`` that are not *wanted*."""
+        names = ("sends", "polls", "empties", "ends", "starts", "refused")
+        return replace(self, **{name: (its := getattr(self, name))[wanted[its]] for name in names})
+
+    def loosened(self, rows: Ints) -> Rows:
+        """Without the answers of *rows*."""
+        loose = self.loose.copy()
+        loose[rows] = True
+        return replace(self.only(~loose), sends=self.sends, loose=loose)
 
 
 def rows_of(history: History, facts: RunFacts) -> Rows:
@@ -65,7 +94,7 @@ def rows_of(history: History, facts: RunFacts) -> Rows:
     answered = here & ops.outcome.mask("ok")
     pulls = answered & ops.f.mask("pull", "drain")
     moved = np.flatnonzero(pulls & ops.status.mask("PULL_OFFSET_MOVED"))
-    epoch, epochs, cut_event = _epochs(history, facts)
+    epoch, last, epochs, cut_event = _epochs(history, facts)
     return Rows(
         sends=np.flatnonzero(here & ops.f.mask("send") & (ops.message >= 0)),
         polls=np.flatnonzero(pulls & ops.status.mask("FOUND") & (ops.count > 0)),
@@ -74,6 +103,10 @@ def rows_of(history: History, facts: RunFacts) -> Rows:
         starts=np.flatnonzero(answered & ops.f.mask("query_min") & (ops.offset >= 0)),
         refused=moved[_is_too_small(history, moved)],
         epoch=epoch,
+        began=epoch,
+        last=last,
+        stored=ops.outcome.mask("ok", "weak") & (ops.offset >= 0),
+        loose=np.zeros(len(ops), dtype=np.bool_),
         ret=ops.return_event(),
         epochs=epochs,
         cut_event=cut_event,
@@ -101,20 +134,36 @@ def _is_too_small(history: History, rows: Ints) -> Bools:
 _NEXT = re.compile(r"next (\d+)")
 
 
-def _epochs(history: History, facts: RunFacts) -> tuple[Ints, int, dict[tuple[int, int], int]]:
+def _epochs(history: History, facts: RunFacts) -> tuple[Ints, Ints, int, dict[tuple[int, int], int]]:
+    """(epoch of the invocation, of the return, how many there are, the event that began each)."""
     ops = history.ops
-    epoch = np.zeros(len(ops), dtype=np.int64)
+    epoch, last = np.zeros(len(ops), dtype=np.int64), np.zeros(len(ops), dtype=np.int64)
     most, cut_event = 1, {}
     for broker in sorted(set(history.queues.broker)):
-        events = [fault.inject_event for fault in power_cuts(facts, broker)]
+        events = sorted(_instant(facts, fault, broker) for fault in power_cuts(facts, broker))
         if not events:
             continue
         queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
         rows = np.flatnonzero(np.isin(ops.queue, queues))
-        epoch[rows] = np.searchsorted(np.array(events, dtype=np.int64), ops.invoke_event[rows], side="right")
+        cuts = np.array(events, dtype=np.int64)
+        epoch[rows] = np.searchsorted(cuts, ops.invoke_event[rows], side="right")
+        last[rows] = np.searchsorted(cuts, ops.return_event()[rows], side="left")
         most = max(most, len(events) + 1)
         cut_event.update({(queue, number + 1): event for queue in queues for number, event in enumerate(events)})
-    return epoch, most, cut_event
+    return epoch, last, most, cut_event
+
+
+def _instant(facts: RunFacts, fault: FaultFact, broker: str) -> int:
+    """The event at which one epoch ends and the next begins.
+
+    From the act to the heal nothing is served, so any event between does: the one after the act. A promoted slave
+    serves before the act is over; there it is the one before it, if the old master is dead by then.
+    """
+    if fault.kind != "promote":
+        return fault.inject_event
+    ended = [other for other in facts.faults if other.kind in ENDS and other.hits(broker)]
+    is_dead = any(other.inject_ns <= fault.begin_ns < other.heal_ns for other in ended)
+    return fault.begin_event if is_dead else fault.inject_event
 
 
 def input_of(history: History, rows: Rows, epoch: int) -> LogInput:
@@ -144,7 +193,7 @@ def appends_of(history: History, rows: Rows, sends: Ints) -> Appends:
     """The appends that the rows *sends* of ``ops`` tried."""
     ops = history.ops
     outcome = ops.outcome.take(sends)
-    stored = outcome.mask("ok", "weak") & (ops.offset[sends] >= 0)
+    stored = rows.stored[sends] & ~rows.loose[sends]
     kind = np.where(stored, ACKED, np.where(outcome.mask("fail"), FAILED, UNKNOWN)).astype(np.int64)
     return Appends(
         queue=ops.queue[sends],

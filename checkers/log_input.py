@@ -79,6 +79,11 @@ class Polls:
         """Index behind the last entry of each poll."""
         return np.cumsum(self.count, dtype=np.int64)
 
+    def firsts(self) -> Ints:
+        """The first offset of each poll."""
+        first: Ints = self.offset[self.ends() - self.count]
+        return first
+
     def tops(self) -> Ints:
         """The last offset of each poll: its greatest, since what is out of order is found before anything else."""
         return self.offset[self.ends() - 1]

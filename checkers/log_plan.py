@@ -23,6 +23,7 @@ from checkers.log_content import Content, told_by
 from checkers.log_epochs import Lives, Shortage, Told, Tries, explain
 from checkers.log_history import BEFORE_ALL, Rows, appends_of, input_of
 from checkers.log_input import ACKED, UNKNOWN, Appends, LogInput, LogViolation
+from checkers.log_trim import passed_at_the_latest
 
 TOO_MANY_CHOICES = (
     "which of the unanswered sends stood where before which power cut has too many possibilities to try them all"
@@ -31,10 +32,10 @@ TOO_MANY_CHOICES = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``logs``: one input an epoch, complete; or a ``violation``; or neither, if the budget was spent."""
+    """``logs``: one input an epoch, complete; or ``violations``, one a queue; or neither, if the budget was spent."""
 
     logs: tuple[LogInput, ...] = ()
-    violation: LogViolation | None = None
+    violations: tuple[LogViolation, ...] = ()
 
 
 def plan_of(history: History, rows: Rows) -> Plan:
@@ -43,22 +44,41 @@ def plan_of(history: History, rows: Rows) -> Plan:
     told = [told_by(log, len(rows.sends)) for log in logs]
     for log, content in zip(logs, told, strict=True):
         if content.violations:
-            return Plan(violation=content.violations[0])
+            return Plan(violations=content.violations)
         bound(log, content, fresh=False)
+        _end_before_trimming(log, content)
     sends = appends_of(history, rows, rows.sends)
-    lives = []
-    for queue, tries in enumerate(_tries(sends, logs[0].queue_count)):
-        epochs = [_told(content, rows, queue, epoch) for epoch, content in enumerate(told)]
-        broken = [_out_of_order(content, queue, its) for content, its in zip(told, epochs, strict=True)]
-        if any(broken):
-            return Plan(violation=next(violation for violation in broken if violation is not None))
-        found = explain(epochs, tries)
-        if found is None:
-            return Plan()
-        if isinstance(found, Shortage):
-            return Plan(violation=_violation(logs[found.epoch], told[found.epoch], queue, found))
-        lives.append(found)
+    found = [
+        _explained(logs, told, rows, queue, tries) for queue, tries in enumerate(_tries(sends, logs[0].queue_count))
+    ]
+    violations = tuple(its for its in found if isinstance(its, LogViolation))
+    lives = [its for its in found if isinstance(its, Lives)]
+    if violations or len(lives) < len(found):
+        return Plan(violations=violations)
     return Plan(tuple(replace(log, appends=_planned(sends, rows, lives, epoch)) for epoch, log in enumerate(logs)))
+
+
+def _explained(
+    logs: list[LogInput], told: list[Content], rows: Rows, queue: int, tries: Tries
+) -> Lives | LogViolation | None:
+    """What stood at the offsets of one queue; or why nothing can have; or neither, if the budget was spent."""
+    epochs = [_told(content, rows, queue, epoch) for epoch, content in enumerate(told)]
+    for content, its in zip(told, epochs, strict=True):
+        if (violation := _out_of_order(content, queue, its)) is not None:
+            return violation
+    found = explain(epochs, tries)
+    if isinstance(found, Shortage):
+        return _violation(logs[found.epoch], told[found.epoch], queue, found)
+    return found
+
+
+def _end_before_trimming(log: LogInput, content: Content) -> None:
+    """Who read up to an offset while the start was lower saw it before the start passed the first that was read."""
+    if not len(log.polls) or not (len(log.refused) or len(log.starts)):
+        return
+    passed = passed_at_the_latest(log, content)
+    first = content.slots.of(log.polls.queue, log.polls.firsts())
+    np.minimum.at(content.hi, content.slots.of(log.polls.queue, log.polls.tops()), passed[first])
 
 
 def _tries(sends: Appends, queue_count: int) -> list[Tries]:

@@ -20,11 +20,11 @@ from checkers.log_input import LogInput, LogViolation
 
 def trim_violations(log: LogInput, content: Content, earliest: Ints) -> list[LogViolation]:
     """Reads and start queries that contradict the start. *earliest*: T by slot."""
-    limit = _latest(log, content)
+    limit = passed_at_the_latest(log, content)
     return [*_reads(log, content, limit, earliest), *_starts(log, content, limit)]
 
 
-def _latest(log: LogInput, content: Content) -> Ints:
+def passed_at_the_latest(log: LogInput, content: Content) -> Ints:
     """W by slot: the least return of whoever saw the start beyond this or a later offset of the queue."""
     limit = np.full(len(content.slots), NEVER, dtype=np.int64)
     for claims, more in ((log.refused, 1), (log.starts, 0)):
@@ -41,7 +41,7 @@ def _reads(log: LogInput, content: Content, limit: Ints, earliest: Ints) -> list
     polls = log.polls
     if not len(polls):
         return []
-    first = polls.offset[polls.ends() - polls.count]
+    first = polls.firsts()
     low = content.slots.of(polls.queue, first)
     high = content.slots.of(polls.queue, polls.tops())
     bad = np.flatnonzero((polls.invoke > limit[low]) | (earliest[high] > limit[low]))

@@ -82,9 +82,10 @@ def log_step(gaps: bool = False, fresh: bool = True) -> Step:
                 yield from step(state, (kind, number, *what[2:]))
             return
         if kind == "cut":
-            start, values = state[queue]
-            for end in range(start, len(values) + 1):
-                yield (*state[:queue], (start, values[:end]), *state[queue + 1 :])
+            highest, values = state[queue]
+            for start in range(highest + 1):
+                for end in range(start, len(values) + 1):
+                    yield (*state[:queue], (start, values[:end]), *state[queue + 1 :])
             return
         if kind == "append" and gaps and what[3] is None:
             end = len(state[queue][1])

@@ -117,6 +117,14 @@ class Build:
     def query_max(self, invoke: int, complete: int, end: int, queue: int = 0) -> int:
         return self.op("query_max", invoke, complete, "OK", queue=queue, offset=end, node=f"{self.brokers[queue]}-0")
 
+    def query_min(self, invoke: int, complete: int, start: int, queue: int = 0) -> int:
+        return self.op("query_min", invoke, complete, "OK", queue=queue, offset=start, node=f"{self.brokers[queue]}-0")
+
+    def trimmed(self, invoke: int, complete: int, at: int, queue: int = 0) -> int:
+        """A pull from offset *at*, which is not there any more."""
+        status, node = "PULL_OFFSET_MOVED", f"{self.brokers[queue]}-0"
+        return self.op("pull", invoke, complete, status, queue=queue, offset=at, node=node, detail=f"next {at + 1}")
+
     def event(
         self, ms: int, kind: str, step: str, node: str = "", fault: str = "", effective: int = -1, **detail: Any
     ) -> None:

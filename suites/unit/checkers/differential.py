@@ -42,8 +42,8 @@ def log(shape: Shape, gaps: bool = False) -> Draw:
     return case
 
 
-def epochs(half_blind: bool) -> Draw:
-    """One queue and one to three power cuts that truncate it anywhere; nothing but unknown sends spans a cut."""
+def epochs(half_blind: bool, trim: bool = False) -> Draw:
+    """One queue and one to three power cuts that truncate it anywhere; in half of the runs operations span them."""
 
     def case(rng: Random) -> Case:
         held: list[int] = []
@@ -55,15 +55,18 @@ def epochs(half_blind: bool) -> Draw:
             if half_blind:
                 parts.append(draw_log.run_half_blind(rng, held, begin, sent))
             else:
-                parts.append(draw_log.run_log(rng, held, begin, first_value=100 * number))
+                parts.append(draw_log.run_log(rng, held, begin, 100 * number, Shape(trim=trim)))
             cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
             del held[rng.randint(0, len(held)) :]
         cuts.pop()
         for _ in range(rng.choice((0, 1, 2)) if half_blind and sent else 0):
             draw_log.mislay(rng, rng.choice(parts), sent)
         if rng.random() < 0.5:
-            draw_log.spoil(rng, rng.choice(parts))
-        parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
+            draw_log.spoil(rng, rng.choice(parts), Shape(trim=trim))
+        if rng.random() < 0.5:
+            draw_log.stretch(rng, [op for part in parts for op in part], cuts)
+        else:
+            parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
         ops = [op for part in parts for op in draw_log.oracle_ops(part)]
         ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
         wanted = linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
@@ -236,6 +239,7 @@ OBJECTS: dict[str, Draw] = {
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "log, power cuts": epochs(half_blind=False),
     "log, power cuts, half blind": epochs(half_blind=True),
+    "log, power cuts, trimmed": epochs(half_blind=False, trim=True),
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "fifo": queue(ordered=True),

@@ -86,18 +86,23 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
     return drawn
 
 
-def run_log(rng: Random, log: list[int], begin: int, first_value: int) -> list[Drawn]:
-    """A few operations of one real log from *begin* on; *log* is what it holds, and is changed."""
-    count, width, shape = rng.randint(1, 5), rng.choice((1, 2, 4)), Shape()
+def run_log(rng: Random, log: list[int], begin: int, first_value: int, shape: Shape) -> list[Drawn]:
+    """A few operations of one real log from *begin* on; *log* is what it holds, and is changed. What was trimmed before
+    may be there again."""
+    count, width, start = rng.randint(1, 5), rng.choice((1, 2, 4)), 0
     drawn: list[Drawn] = []
     for number, instant in enumerate(sorted(rng.randrange(3 * count) for _ in range(count))):
         at = begin + instant
+        if shape.trim and rng.random() < 0.3:
+            start = rng.randint(start, len(log))
         op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
         if rng.random() < 0.55:
             op.kind, op.values, op.offset = "append", [first_value + number], len(log)
             _outcome(rng, op, log, shape)
+        elif shape.trim and rng.random() < 0.3:
+            op.kind, op.offset = rng.choice((("start", start), ("end", len(log))))
         else:
-            _poll(rng, op, log, 0)
+            _poll(rng, op, log, start)
         drawn.append(op)
     return drawn
 
@@ -127,10 +132,21 @@ def run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int]) -> 
     return drawn
 
 
-def spoil(rng: Random, drawn: list[Drawn]) -> None:
+def stretch(rng: Random, drawn: list[Drawn], cuts: list[int]) -> None:
+    """Some begin at or before a cut that came before them, or are answered at or after one that came later."""
+    for op in drawn:
+        before = [cut for cut in cuts if cut <= op.inv]
+        if before and rng.random() < 0.35:
+            op.inv = max(0, rng.choice(before) - rng.randrange(4))
+        after = [cut for cut in cuts if cut >= op.ret]
+        if after and op.ret < INFINITE and rng.random() < 0.35:
+            op.ret = rng.choice(after) + rng.randrange(4)
+
+
+def spoil(rng: Random, drawn: list[Drawn], shape: Shape) -> None:
     """One change somewhere."""
     if drawn:
-        _damage(rng, drawn, Shape())
+        _damage(rng, drawn, shape)
 
 
 def mislay(rng: Random, drawn: list[Drawn], sent: list[int]) -> None:
@@ -155,6 +171,10 @@ def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts
             build.send(op.inv, ret, op.values[0], op.offset, status=status)
         elif op.kind == "end":
             build.query_max(op.inv, op.ret, op.offset)
+        elif op.kind == "start":
+            build.query_min(op.inv, op.ret, op.offset)
+        elif op.kind == "refused":
+            build.trimmed(op.inv, op.ret, op.offset)
         else:
             build.pull(op.inv, op.ret, op.offset, op.values)
     for number, cut in enumerate(cuts):

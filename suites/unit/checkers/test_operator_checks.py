@@ -59,6 +59,32 @@ def test_an_act_shows_in_time_and_stays(shown_ms: int, again_ms: int, found: lis
     assert (verdict.outcome is Outcome.PASS) == (not found)
 
 
+@pytest.mark.parametrize(
+    ("begin_ms", "heal_ms", "found"),
+    [
+        (40_000, 42_000, ["not-shown"]),  # long after the bound: it explains nothing
+        (10_100, 12_000, ["not-shown"]),  # it explains a delay, not that it was never shown in 40 s of health
+        (10_100, 55_000, []),
+        (5_000, 9_990, ["not-shown"]),
+        (-40_000, -30_000, ["not-shown"]),
+    ],
+)
+def test_a_fault_excuses_only_while_it_lasts_and_as_long_again_as_the_bound(begin_ms, heal_ms, found) -> None:
+    build = Build()
+    act(build, 10_000, "wipe_write_permission", {"namesrv-1": {PERMISSION: "r-"}})
+    looks(build, "look", "namesrv-1", 0, 58_000, {PERMISSION: "rw"})
+    build.fault("kill", "broker-a-0", begin_ms, begin_ms + 1, heal=heal_ms)
+    assert kinds(check_effects(build.history(), build.facts(mode="multi-master"))) == found
+
+
+def test_what_a_lost_disk_took_along_need_not_be_shown_later() -> None:
+    build = Build()
+    act(build, 10_000, "change_offset", {"broker-a-1": {"offset": 7}})
+    looks(build, "look", "broker-a-1", 0, 60_000, {"offset": 6})
+    build.fault("adopt_slave", "broker-a-0", 12_000, 12_001, heal=14_000)
+    assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == []
+
+
 def test_the_delay_is_that_of_the_first_look_which_shows_it() -> None:
     assert changed(12_000).measures["shown_after_ms"] == {"wipe_write_permission/namesrv": 1996}
 
