@@ -217,7 +217,7 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
             f"{_many(cut.lost)} of {broker} lost by {cut.fault.words()}: its disk is gone, and with it all it had."
         )
         return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
-    survivors = cut.stored[ledger.drained[cut.stored]]
+    survivors = cut.stored[ledger.drained[cut.stored] & _answered_before(history, ledger, cut)]
     survivors = survivors[~is_returned(returned(history, ledger, broker, power_cuts(facts, broker)), survivors)]
     in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
     tail = cut.lost[~in_middle]
@@ -228,6 +228,12 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
         judge = _TAIL_JUDGES[_loss_of(facts, cut.fault)]
         anomalies.append(judge(history, facts, ledger, broker, cut, tail))
     return anomalies
+
+
+def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
+    """Which messages were certainly stored before the cut: those in flight over it may have come after it."""
+    answered: Bools = history.ops.complete_event[ledger.row[cut.stored]] < cut.fault.inject_event
+    return answered
 
 
 def _loss_of(facts: RunFacts, fault: FaultFact) -> str:

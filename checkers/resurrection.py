@@ -15,7 +15,8 @@ came back. Two ways are known:
 
 Neither is allowed: a queue that was seen to end at one message goes on with older ones.
 
-Limits. Only messages that were sent once, with a position in their answer. A cut after which nothing was stored, or
+Limits. Only messages that were sent once, with a position in their answer; those in flight over the cut may have been
+stored after it, and count as neither. A cut after which nothing was stored, or
 nothing with a position, tells no T.
 """
 
@@ -51,6 +52,7 @@ def returned(history: History, ledger: Ledger, broker: str, cuts: list[FaultFact
     """By cut, in their order; cuts of which nothing came back are left out."""
     mine = _stored_once(history, ledger, broker)
     invoked = history.ops.invoke_event[ledger.row[mine]]
+    answered = history.ops.complete_event[ledger.row[mine]]
     events = [*(cut.inject_event for cut in cuts), int(NEVER)]
     found = []
     for number, cut in enumerate(cuts):
@@ -58,7 +60,7 @@ def returned(history: History, ledger: Ledger, broker: str, cuts: list[FaultFact
         if not len(later):
             continue
         end = int(ledger.position[later].min())
-        before = mine[invoked < cut.inject_event]
+        before = mine[answered < cut.inject_event]
         again = before[(ledger.position[before] >= end) & ledger.drained[before]]
         if len(again):
             found.append(Returned(cut, end, again[np.argsort(ledger.position[again], kind="stable")]))

@@ -106,6 +106,27 @@ def test_a_second_cut_cannot_take_what_survived_the_first() -> None:
     assert "(f2)" in verdict.anomalies[0].sentence
 
 
+def in_flight_over_the_cut(answered: int, position: int) -> Build:
+    """Of ten messages 8 and 9 are lost by a cut at 100; 10 is sent before it and answered at *answered*, 11 after it."""
+    build = run_of([8, 9])
+    build.send(99, answered, 10, 8, position=position)
+    build.send(170, 171, 11, 9, position=8000)
+    build.drain(300, 301, 8, [10, 11])
+    return build
+
+
+def test_what_was_in_flight_over_a_cut_neither_survived_it_nor_came_back() -> None:
+    """Its place is behind what was lost, and behind where the recovered log ended: it was stored after the cut."""
+    verdict = judge(in_flight_over_the_cut(answered=165, position=9500))
+    assert verdict.outcome is Outcome.PASS, verdict
+    assert kinds(verdict) == [("lost", True)]
+
+
+def test_what_was_answered_before_the_cut_came_back_if_it_is_there() -> None:
+    verdict = judge(in_flight_over_the_cut(answered=100, position=9500))
+    assert ("resurrected", False) in kinds(verdict), verdict
+
+
 def test_weak_and_unknown_messages_are_promised_nothing() -> None:
     build = Build()
     build.send(0, 1, 0, 0)
