@@ -13,16 +13,18 @@ the delay, to the distance of two looks. Bounds by subject (:data:`WITHIN`):
     topic, group, offset,    3 s    on the master, who was told; of delayed messages one second more
     delay                   13 s    on a slave: copied every 10 s, first after 3 s (SlaveSynchronize, 4.9)
                             67 s    on a slave of 5.x: every tick of 3 s that comes 60 s after the last copy
-                            (a slave of 4.9 writes delayed messages' offsets to its file and does not read it: what it
-                            has is seen when it has started again)
+    delay in the file       the same, but read in the slave's delayOffset.json: 4.9 writes that file and does not read
+                            it before it is started again, so that asking the slave tells nothing
 
     not-shown     a node was asked and did not show it within its bound
     gone-again    it was shown, and then it was not, although nothing else had been told
     table-lost    what a master had been told is gone at the end, although its slave must have copied it, or no
                   machine was lost
 
-Whoever was down, cut off or lost in that time is excused until he is back, and as long again. A master that is replaced
-by its slave's data keeps what had been copied: what it forgets (``forgotten``) may not be older than the bound.
+Whoever was down or cut off before the bound was over is excused until he is back, has joined again (15 s) and as long
+again as the bound; what comes later excuses nothing. A change whose machine lost data meanwhile is not waited for, nor
+an offset whose broker was killed (it is saved every 5 s). A master that is replaced by its slave's data keeps what had
+been copied: what it forgets (``forgotten``) may not be older than the bound.
 
 Limits. A change that was superseded before its bound is not judged. Text values are compared, numbers only grow.
 """
@@ -33,9 +35,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from checkers.facts import FaultFact, RunFacts, broker_name
+from checkers.envelope import TAKES_DATA
+from checkers.facts import NEVER_NS, FaultFact, RunFacts, broker_name
 from checkers.history import History, seconds
 from checkers.looks import Acted, Looked, acts_of, looks_of, shows
+from checkers.replication import JOIN_NS
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 S: Final = 1_000_000_000
@@ -53,6 +57,8 @@ WITHIN: Final[Mapping[str, int]] = {
 }
 COPIED_WITHIN: Final = {"4": 13 * S, "5": 67 * S}
 TABLES: Final = ("topic", "group", "offset", "delay")
+DELAY_FILE: Final = "delay in the file"
+COPIED: Final = (*TABLES, DELAY_FILE)
 REPLACED_BY: Final = ("adopt_slave", "promote")
 
 
@@ -105,7 +111,7 @@ def _wanted(
     for node, its in act.shows.items():
         for subject, value in its.items():
             if subject == "delay" and not node.endswith("-0") and _release(facts) == "4":
-                continue  # copied to a file that is not read; judged where that file is, on who takes its place
+                continue  # it is in the file, DELAY_FILE
             told = by_node.get(node, {}).get(subject, [])
             later = [a.invoke_ns for a in acts if a.invoke_ns > act.invoke_ns and subject in a.shows.get(node, {})]
             last_ns = told[-1].invoke_ns if told else act.complete_ns
@@ -126,8 +132,8 @@ def _wanted(
 def within_ns(facts: RunFacts, node: str, subject: str) -> int:
     """The bound of :data:`WITHIN`, or that of a slave's copy; with the backend's slack and the distance of looks."""
     slack_ns = facts.slack_ns() + LOOK_NS
-    if subject in TABLES and not node.endswith("-0"):
-        return COPIED_WITHIN[_release(facts)] + slack_ns + (S if subject == "delay" else 0)
+    if subject in COPIED and not node.endswith("-0"):
+        return COPIED_WITHIN[_release(facts)] + slack_ns + (S if subject.startswith("delay") else 0)
     return next(ns for name, ns in WITHIN.items() if subject == name or subject.startswith(f"{name} ")) + slack_ns
 
 
@@ -137,18 +143,35 @@ def _release(facts: RunFacts) -> str:
 
 def _is_late(facts: RunFacts, w: _Wanted) -> bool:
     end_ns = w.shown_ns if w.shown_ns >= 0 else w.until_ns
+    return end_ns > _due_ns(facts, w)
+
+
+def _due_ns(facts: RunFacts, w: _Wanted) -> int:
+    """When the node must show it: faults that begin before that move it on, or to never."""
     due_ns = w.act.complete_ns + w.within_ns
-    return end_ns > due_ns and not _excused(facts, w, due_ns)
+    for fault in sorted(_faults_of(facts, w), key=lambda fault: fault.begin_ns):
+        if fault.begin_ns < due_ns and _back_ns(fault, w) > w.act.complete_ns:
+            due_ns = NEVER_NS if _takes_along(fault, w.subject) else max(due_ns, _back_ns(fault, w))
+    return due_ns
+
+
+def _back_ns(fault: FaultFact, w: _Wanted) -> int:
+    """The end of the bound that begins anew when whoever was hit has joined again."""
+    return min(NEVER_NS, fault.heal_ns + JOIN_NS + w.within_ns)
+
+
+def _takes_along(fault: FaultFact, subject: str) -> bool:
+    return fault.kind in TAKES_DATA or (fault.kind == "kill" and subject == "offset")
 
 
 def _excused(facts: RunFacts, w: _Wanted, end_ns: int) -> bool:
     """Somebody who had a part in it was away between the act and *end_ns*, or had just come back."""
-    nodes = (w.node, w.act.node)
-    return any(
-        fault.begin_ns < end_ns and fault.heal_ns + w.within_ns > w.act.complete_ns
-        for fault in facts.faults
-        if any(_concerns(fault, node) for node in nodes)
-    )
+    faults = _faults_of(facts, w)
+    return any(fault.begin_ns < end_ns and _back_ns(fault, w) > w.act.complete_ns for fault in faults)
+
+
+def _faults_of(facts: RunFacts, w: _Wanted) -> list[FaultFact]:
+    return [fault for fault in facts.faults if _concerns(fault, w.node) or _concerns(fault, w.act.node)]
 
 
 def _concerns(fault: FaultFact, node: str) -> bool:
