@@ -83,6 +83,10 @@ class Backend(Protocol):
     def perform(self, work: Callable[[], T]) -> T:
         """Do a blocking act (a lever) while clients go on; in the simulator simply ``work()``."""
 
+    def read_table(self, node: str, name: str) -> bytes | None:
+        """What one of a broker's tables (``delayOffset.json``) holds on its disk now; ``None`` where it cannot be read:
+        not there, for a moment while it is replaced, or on a disk without power."""
+
     def collect(self, node: str, into: Path) -> None:
         """Copy log, configuration and store dump of a node into the run folder; node may be dead."""
 

@@ -9,7 +9,7 @@ value. So the delay between an act and its effect is known to half a second, on 
 the checkers to say.
 
 Limits. One question to one node at a time: a node that hangs is asked again when it has answered or the time-out has
-passed.
+passed. What only lies in a file of a node is looked at there (:class:`FileLook`); no node is asked for that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ Shown = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Act:
-    """``request`` goes to ``address`` (of ``node``) at ``at_ns`` of the load; ``shows``: node → what it must show."""
+    """``request`` goes to ``address`` (of ``node``) at ``at_ns`` of the load; ``shows``: node → what it must show,
+    ``told``: what only the answer tells of that, in place of ``shows``."""
 
     at_ns: int
     name: str
@@ -45,6 +46,7 @@ class Act:
     address: str
     request: Command
     shows: Mapping[str, Shown]
+    told: Callable[[Command], Mapping[str, Shown]] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,22 @@ class Look:
 
 
 @dataclass(frozen=True)
+class FileLook:
+    """A look at a table of ``node`` on its disk; ``read`` takes what the file holds."""
+
+    f: str
+    node: str
+    table: str
+    read: Callable[[bytes], Shown]
+
+
+@dataclass(frozen=True)
 class Script:
     """What one client does in a run."""
 
     acts: Sequence[Act] = ()
     looks: Sequence[Look] = ()
+    file_looks: Sequence[FileLook] = ()
 
 
 class _Looking:
@@ -86,6 +99,8 @@ class LookingConsumer(Consumer):
         mine = script(stage) if number == 0 else Script()
         self._acts = mine.acts
         self._looks = [_Looking(look, Process(stage.recorder.process())) for look in mine.looks]
+        self._file_looks = [(look, Process(stage.recorder.process())) for look in mine.file_looks]
+        self._backend = stage.backend
 
     def on_start(self, env: Environment) -> None:
         super().on_start(env)
@@ -107,11 +122,14 @@ class LookingConsumer(Consumer):
             return
         process = Process(self.recorder.process())
         op = self.recorder.invoke(process.number, "act", node=act.node)
-        detail = {"act": act.name, "shows": {node: dict(shown) for node, shown in act.shows.items()}}
 
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
-            self._complete(op, "act", status_of(answer, "OK"), process, detail=detail)
+            status, shows = status_of(answer, "OK"), act.shows
+            if act.told is not None and isinstance(answer, Command) and status == "OK":
+                shows = act.told(answer)
+            detail = {"act": act.name, "shows": {node: dict(shown) for node, shown in shows.items()}}
+            self._complete(op, "act", status, process, detail=detail)
 
         self.in_flight += 1
         self.remoting.call(env, act.address, act.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
@@ -122,7 +140,17 @@ class LookingConsumer(Consumer):
         for looking in self._looks:
             if not looking.is_asked:
                 self._ask(env, looking)
+        for look, process in self._file_looks:
+            self._look_at_file(look, process)
         env.set_timer(_TICK, EVERY_NS)
+
+    def _look_at_file(self, look: FileLook, process: Process) -> None:
+        op = self.recorder.invoke(process.number, look.f, node=look.node)
+        held = self._backend.read_table(look.node, look.table)
+        if held is None:
+            self._complete(op, look.f, "NO_FILE", process)
+            return
+        self._shown(op, look.f, process, partial(look.read, held))
 
     def _ask(self, env: Environment, looking: _Looking) -> None:
         look = looking.look
@@ -145,12 +173,15 @@ class LookingConsumer(Consumer):
         if not isinstance(answer, Command) or status != "OK":
             self._complete(op, look.f, status, looking.process)
             return
+        self._shown(op, look.f, looking.process, partial(look.read, answer))
+
+    def _shown(self, op: int, f: str, process: Process, read: Callable[[], Shown]) -> None:
         try:
-            shown = look.read(answer)
+            shown = read()
         except (RemoteWireError, KeyError, ValueError) as error:
-            self._complete(op, look.f, "MALFORMED_BODY", looking.process, detail=str(error))
+            self._complete(op, f, "MALFORMED_BODY", process, detail=str(error))
             return
-        self._complete(op, look.f, status, looking.process, detail=dict(shown))
+        self._complete(op, f, "OK", process, detail=dict(shown))
 
 
 class LookingWorkload(LogWorkload):

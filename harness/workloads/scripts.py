@@ -9,7 +9,7 @@ Question: which requests change permissions, ordered topics and the tables of a 
                   at: ``order`` of the topic on every master (21), the route's order text at every NameServer
     metadata      every two seconds one more of each: queues of a topic (17), retry queues of a group (200), a
                   consumer's offset (15), a delayed message that is due after a second. Looked at: the four tables
-                  (21, 201, 43, 45) of masters and slaves
+                  (21, 201, 43, 45) of masters and slaves, and the slaves' delayOffset.json on their disks
     replication   nothing is changed. Looked at: the end of the first queue (30) on masters and slaves; load ``moving``
                   has it beside producers that follow routes, load ``replication`` beside those that do not
     promotion     nothing is changed. Looked at: who is master in the topic's route at every NameServer
@@ -20,11 +20,12 @@ Limits. Acts concern the first broker. Of delayed messages the first level only.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from faults.selectors import Node
-from harness.workloads.looking import Act, Look, Script, Shown
+from harness.workloads.looking import Act, FileLook, Look, Script, Shown
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import SECOND
 from reference_impl.wire.bodies import (
@@ -49,6 +50,9 @@ CHANGED_PERCENT: Final = 80
 """Of the load: then tables are left alone, so that what is missing at the end is seen."""
 PERM_READ, PERM_WRITE = 4, 2
 NOBODY: Final = "nobody"
+DELAY_TABLE: Final = "delayOffset.json"
+DELAY_FILE: Final = "delay in the file"
+"""What the check ``effects`` calls the offset that lies in that table."""
 
 
 # Permissions ----------------------------------------------------------------------------------------------------------
@@ -134,7 +138,9 @@ def _is_ordered(topic: str, answer: Command) -> Shown:
 def metadata(stage: Stage) -> Script:
     """Rounds, each one more than the last; the four kinds of a round at four instants of it.
 
-    A slave of 4.9 does not read the delay offsets that it copies before it is started again: it need not show them.
+    How far delayed messages get is counted by the broker: the answer tells the message's place in its level, and when
+    it has been delivered the level's offset is the next. A slave of 4.9 does not read the delay offsets that it copies
+    before it is started again; so what it must show, it must show in its file.
     """
     master = stage.queues[0]
     nodes = tuple(node for node in stage.brokers if Node.named(node).broker == master.broker)
@@ -142,8 +148,9 @@ def metadata(stage: Stage) -> Script:
     for number in range(1, _at(stage, CHANGED_PERCENT) // ROUND_NS):
         for place, (kind, request) in enumerate(_round(number)):
             at_ns = number * ROUND_NS + place * ROUND_NS // 4
-            shows = {node: {kind: number} for node in (nodes if kind != "delay" else nodes[:1])}
-            acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, shows))
+            shows = {node: {kind: number} for node in nodes}
+            told = partial(_delayed, nodes) if kind == "delay" else None
+            acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, shows, told))
     looks = [
         look
         for node in nodes
@@ -156,7 +163,8 @@ def metadata(stage: Stage) -> Script:
             Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
         )
     ]
-    return Script(acts, looks)
+    files = [FileLook("look", node, DELAY_TABLE, _delay_in_file) for node in nodes if not Node.named(node).is_master]
+    return Script(acts, looks, files)
 
 
 def _round(number: int) -> list[tuple[str, Command]]:
@@ -204,6 +212,15 @@ def _offset_round(answer: Command) -> Shown:
 
 def _delay_round(answer: Command) -> Shown:
     return {"delay": read_delay_offsets(answer.body).get(1, 0)}
+
+
+def _delay_in_file(held: bytes) -> Shown:
+    return {DELAY_FILE: read_delay_offsets(held).get(1, 0)}
+
+
+def _delayed(nodes: Sequence[str], answer: Command) -> dict[str, Shown]:
+    offset = int(answer.fields["queueOffset"]) + 1
+    return {node: {"delay": offset} if Node.named(node).is_master else {DELAY_FILE: offset} for node in nodes}
 
 
 # Replication and promotion --------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from harness.backends.backend import NodeSpec, Target
 from harness.backends.process.capabilities import Isolation, scan
 from harness.backends.process.disks import Disks, FolderDisks, ImageDisks
 from harness.backends.process.forces import Forces
-from harness.backends.process.levers import ProcessLevers
+from harness.backends.process.levers import TABLES, ProcessLevers
 from harness.backends.process.network import LoopbackNetwork, NamespaceNetwork, Network
 from harness.backends.process.node import Node
 from harness.backends.process.owed import Owed
@@ -187,6 +187,12 @@ class ProcessBackend:
     def _read_notes(self, node: Node) -> None:
         for ns, event, fields in node.new_notes():
             self.on_event(node.name, event, {**fields, "at_ns": ns - self._started_ns})
+
+    def read_table(self, node: str, name: str) -> bytes | None:
+        try:
+            return (self._nodes[node].data / TABLES / name).read_bytes()
+        except OSError:  # replaced at this moment, or its disk has no power
+            return None
 
     def collect(self, node: str, into: Path) -> None:
         if (found := self._nodes.get(node)) is None:

@@ -26,7 +26,7 @@ from harness.backends.backend import Backend, NodeSpec, Target
 from harness.backends.sim.clock import SimClock
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.hosts import Hosts
-from harness.backends.sim.levers import SimLevers
+from harness.backends.sim.levers import TABLES, SimLevers
 from harness.backends.sim.life import Life
 from harness.backends.sim.models import Budgets, Model
 from harness.backends.sim.net import SimNet
@@ -100,6 +100,10 @@ class SimBackend:
 
     def perform(self, work: Callable[[], T]) -> T:
         return work()
+
+    def read_table(self, node: str, name: str) -> bytes | None:
+        disk, file = self.node(node).disk, f"{TABLES}{name}"
+        return None if (size := disk.size(file)) < 0 else disk.read(file, 0, size)
 
     def collect(self, node: str, into: Path) -> None:
         """``dump/`` (files as a process would see them, sparse), ``log/notes.jsonl``, ``config/node.properties``."""

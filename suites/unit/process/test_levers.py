@@ -158,6 +158,15 @@ def test_collect_takes_log_configuration_and_store(world: TinyWorld, tmp_path: P
     assert (tmp_path / "kept" / "log" / "notes.jsonl").exists()
 
 
+def test_a_table_is_read_where_the_node_keeps_it_also_when_it_is_dead(world: TinyWorld, tmp_path: Path) -> None:
+    assert world.backend.read_table("broker-a-0", "delayOffset.json") is None
+    tables = tmp_path / "run" / "nodes" / "broker-a-0" / "data" / "store" / "config"
+    tables.mkdir(parents=True)
+    (tables / "delayOffset.json").write_bytes(b"{}")
+    world.do(world.levers.kill, "broker-a-0")
+    assert world.backend.read_table("broker-a-0", "delayOffset.json") == b"{}"
+
+
 def test_two_clients_come_from_two_addresses(world: TinyWorld) -> None:
     hosts = {world.backend.host(name) for name in ("client-1", "client-2", "broker-a-0")}
     assert len(hosts) == 3

@@ -94,6 +94,15 @@ def test_budgets_end_a_run_with_their_name() -> None:
         pair.run(60 * SECOND)
 
 
+def test_a_table_is_read_from_the_page_cache_and_is_gone_with_the_power() -> None:
+    pair = Pair()
+    assert pair.world.read_table("broker-a-0", "delayOffset.json") is None
+    pair.server_does(lambda env: env.write("store/config/delayOffset.json", 0, b"{}"))
+    assert pair.world.read_table("broker-a-0", "delayOffset.json") == b"{}"
+    pair.levers.cut_power("broker-a-0")
+    assert pair.world.read_table("broker-a-0", "delayOffset.json") in (None, b"")
+
+
 def test_collecting_writes_what_survived_and_what_was_said(tmp_path: Path) -> None:
     pair = Pair()
 
