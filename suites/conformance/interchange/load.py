@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from reference_impl.environment import SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command, encode_frame
 from reference_impl.wire.message import BatchEntry, encode_batch, parse_message_id
@@ -106,7 +105,7 @@ def _delayed(peer: Peer, act: str) -> None:
     assert send(peer, "Single", f"{act} soon".encode(), _text({"DELAY": "1", "KEYS": f"{act}-soon"})).code == 0
     for level in ("9", "10"):
         assert send(peer, "Single", f"{act} late".encode(), _text({"DELAY": level, "KEYS": f"{act}-late"})).code == 0
-    eventually(peer, lambda: max_offset(peer, "Single") > before or None, 10 * SECOND)
+    eventually(peer, lambda: max_offset(peer, "Single") > before or None)
 
 
 def _sent_back(peer: Peer, one: Stored) -> None:

@@ -64,7 +64,7 @@ class Folder:
         """Load; on return the tables that are saved now and then are saved."""
         saved = {name: self._saved(name) for name in TABLES}
         self.given += give(self._peer, act)
-        eventually(self._peer, lambda: all(self._saved(name) != saved[name] for name in TABLES) or None, 15 * SECOND)
+        eventually(self._peer, lambda: all(self._saved(name) != saved[name] for name in TABLES) or None)
         self._peer.sleep(SECOND)
 
     def hand_over(self, target: str, how: str) -> None:
@@ -77,7 +77,7 @@ class Folder:
         log, content = log_of(self.store), self._content()
         self._makes[NODE] = target
         self._peer.begin()
-        served = eventually(self._peer, lambda: self._served(content), 20 * SECOND)
+        served = eventually(self._peer, lambda: self._served(content))
         assert_same(served, content)
         assert content.count >= len(self.given)
         assert (set(content.topics), set(content.groups)) == (set(TOPICS), set(GROUPS))

@@ -16,11 +16,11 @@ from harness.targets.reference import ReferenceTarget
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command, encode_frame
-from suites.conformance.broker.backend_peer import START_TIMEOUT_NS, Talker
+from suites.conformance.broker.backend_peer import PATIENCE, START_TIMEOUT_NS, Talker, slack_of, wall_ms
 from suites.conformance.broker.peer import ANSWER_TIMEOUT_NS, Raw, max_offset
 
 SMALL_FILES = {"mappedFileSizeCommitLog": str(1 << 16), "mappedFileSizeConsumeQueue": "20000", "maxHashSlotNum": "100"}
-SMALL_FILES |= {"maxIndexNum": "2000"}
+SMALL_FILES |= {"maxIndexNum": "2000"} | PATIENCE
 
 
 class View:
@@ -31,6 +31,7 @@ class View:
 
     def __init__(self, pair: Pair, node: str) -> None:
         self._pair, self.node, self.release = pair, node, pair.release
+        self.slack_ns = slack_of(pair.backend)
         self.broker = f"{pair.backend.host(node)}:10911"
 
     def ask(self, request: Command, channel: str = "main", timeout_ns: int = ANSWER_TIMEOUT_NS) -> Command | None:
@@ -60,11 +61,11 @@ class View:
     def sleep(self, duration_ns: int) -> None:
         self._pair.sleep(duration_ns)
 
+    def now_ns(self) -> int:
+        return self._pair.backend.now()
+
     def now_ms(self) -> int:
-        wall: list[int] = []
-        self._pair.backend.step("client-1", lambda env: wall.append(env.wall()))
-        self._pair.backend.run_until(lambda: bool(wall), self._pair.backend.now() + SECOND)
-        return wall[0]
+        return wall_ms(self._pair.backend)
 
 
 class Pair:

@@ -46,7 +46,7 @@ def killed_harness(folder: Path, isolation: str) -> str:
     tag = harness.stdout.readline().strip()
     assert tag, "the harness did not get as far as breaking something"
     harness.send_signal(signal.SIGKILL)
-    harness.wait(timeout=20)
+    harness.wait(timeout=60)
     return tag
 
 

@@ -42,12 +42,12 @@ def test_stop_continue_kill(child: subprocess.Popen[str]) -> None:
     process = pidfd.identify(child.pid)
     assert pidfd.state(process) == "running"
     assert pidfd.send_signal(process, signal.SIGSTOP)
-    assert pidfd.wait_still(process, 5)
+    assert pidfd.wait_still(process, 60)
     assert pidfd.state(process) == "paused"
     assert pidfd.send_signal(process, signal.SIGCONT)
     assert pidfd.state(process) == "running"
     assert pidfd.send_signal(process, signal.SIGKILL)
-    assert pidfd.wait_dead(process, 5)
+    assert pidfd.wait_dead(process, 60)
     assert pidfd.state(process) == "dead", "a zombie is dead"
     child.wait()
     assert pidfd.state(process) == "dead"
@@ -59,7 +59,7 @@ def test_a_process_with_another_start_time_is_another_process(child: subprocess.
     earlier = pidfd.ProcessId(now.pid, now.start_ticks - 1)
     assert pidfd.state(earlier) == "dead"
     assert not pidfd.send_signal(earlier, signal.SIGKILL)
-    assert pidfd.wait_dead(earlier, 5)
+    assert pidfd.wait_dead(earlier, 60)
     assert pidfd.state(now) == "running", "a number that was reused is never hit"
 
 

@@ -92,7 +92,7 @@ class TinyWorld:
         return self.backend.run_until(holds, self.backend.now() + within_ns)
 
     def until(self, holds: Any) -> None:
-        assert self.says(holds, 20 * SECOND), self.events
+        assert self.says(holds, 60 * SECOND), self.events
 
     def say(self, line: str, node: str = "broker-a-0", client: str = "client-1") -> None:
         self.backend.step(client, lambda env: self.clients[client].say(env, self.address(node), line))

@@ -10,7 +10,7 @@ from typing import Any
 from reference_impl.environment import Environment, Link
 from reference_impl.runtime import AsyncioEnvironment, Disk
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 class ScriptRole:
@@ -80,7 +80,7 @@ class Stage:
         return environment
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Turn the loop until *holds*, at most ten seconds."""
+        """Turn the loop until *holds*, at most a minute."""
 
         async def turn() -> None:
             async with asyncio.timeout(LIMIT_S):

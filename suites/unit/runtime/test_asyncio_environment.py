@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -23,10 +24,11 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.fixture
 def address() -> str:
-    """A free port of loopback."""
+    """A free port of a loopback address that no other process uses, since many tests run at once."""
+    host = f"127.{64 + os.getpid() // 62_500 % 128}.{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+        probe.bind((host, 0))
+        return f"{host}:{probe.getsockname()[1]}"
 
 
 def listening(address: str, **reactions: object) -> ScriptRole:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from reference_impl.environment import MS, SECOND
+from reference_impl.environment import SECOND
 from suites.conformance.broker.lives import FILE_SIZE, LivingPeer
-from suites.conformance.broker.peer import create_topic, drained, eventually, max_offset, messages, pull, send, stored
+from suites.conformance.broker.peer import (
+    PATIENCE_NS,
+    create_topic,
+    drained,
+    eventually,
+    max_offset,
+    messages,
+    pull,
+    send,
+    stored,
+)
 from suites.conformance.broker.probes.layout import KEY, put
 from suites.conformance.broker.probes.recovery import log_files, numbered
 from suites.conformance.broker.probes.replication import timed
@@ -39,7 +49,7 @@ def failed_force(start: Start) -> None:
     levers = peer.backend.levers
     peer.backend.perform(lambda: levers.fail_forces(NODE))
     assert timed(peer)[0] == OK
-    assert levers.failed_forces(NODE, 10 * SECOND) > 0
+    assert levers.failed_forces(NODE, PATIENCE_NS) > 0
     peer.backend.perform(lambda: levers.mend_forces(NODE))
 
 
@@ -99,14 +109,10 @@ def full_disk(start: Start) -> None:
     levers = peer.backend.levers
     _, total = levers.disk_space(NODE)
     peer.backend.perform(lambda: levers.fill_disk(NODE, total * 7 // 100))
-    for _ in range(150):
-        if (code := send(peer, "T", b"00009", KEY).code) == NOT_AVAILABLE:
-            break
-        peer.sleep(100 * MS)
-    assert code == NOT_AVAILABLE
+    eventually(peer, lambda: send(peer, "T", b"00009", KEY).code == NOT_AVAILABLE or None)
     assert messages(pull(peer, "T", 0))[0].body == b"00000"
     peer.backend.perform(lambda: levers.empty_disk(NODE))
-    eventually(peer, lambda: send(peer, "T", b"00010", KEY).code == OK or None, 12 * SECOND)
+    eventually(peer, lambda: send(peer, "T", b"00010", KEY).code == OK or None)
 
 
 @life("P75", "a disk above its clean level loses its oldest files", needs="simulator")

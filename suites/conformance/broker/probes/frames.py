@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
-from reference_impl.wire.frame import BINARY, JSON, ONE_WAY, Command, FrameDecoder, encode_frame
-from suites.conformance.broker.peer import (
-    Peer,
-    answer,
-    create_topic,
-    stored,
-)
+from reference_impl.wire.frame import BINARY, JSON, ONE_WAY, Command, encode_frame
+from suites.conformance.broker.peer import PATIENCE_NS, Peer, answer, create_topic, raw_answers, stored
 from suites.conformance.broker.probing import probe
 
 
 @probe("W01", "frame echo")
 def frame_echo(peer: Peer) -> None:
     request = Command(Code.GET_MAX_OFFSET, {"topic": "TBW102", "queueId": "0"}, opaque=123_456_789)
-    found = peer.ask(request, timeout_ns=3 * SECOND)
+    found = peer.ask(request)
     assert found is not None
     assert (found.opaque, found.flag & 1, found.code) == (123_456_789, 1, 0)
 
@@ -49,14 +46,14 @@ def unknown_one_way(peer: Peer) -> None:
 @probe("W05", "bad serialization type closes")
 def bad_serialization(peer: Peer) -> None:
     peer.write("probe5", bytes.fromhex("0000001407000010") + b'{"code":30      }')  # 5.x looks at 12 bytes first
-    raw = peer.read("probe5", 3 * SECOND)
+    raw = peer.read("probe5", PATIENCE_NS)
     assert (raw.data, raw.closed) == (b"", True)
 
 
 @probe("W06", "oversize frame closes as soon as its length is read")
 def oversize(peer: Peer) -> None:
     peer.write("probe6", (16_777_213).to_bytes(4, "big") + bytes(16))
-    raw = peer.read("probe6", 3 * SECOND)
+    raw = peer.read("probe6", PATIENCE_NS)
     assert (raw.data, raw.closed) == (b"", True)
 
 
@@ -77,11 +74,7 @@ def pipelined_and_fragmented(peer: Peer) -> None:
     peer.write("probe8", frame(81) + frame(82))
     for position in range(0, len(frame(83)), 1):
         peer.write("probe8", frame(83)[position : position + 1])
-    decoder, found = FrameDecoder(), []
-    for _ in range(50):
-        found += list(decoder.feed(peer.read("probe8", 100 * MS).data))
-        if len(found) == 3:
-            break
+    found = raw_answers(peer, "probe8", 3)
     assert sorted(command.opaque for command in found) == [81, 82, 83]
 
 
@@ -95,19 +88,23 @@ def ext_values_are_strings(peer: Peer) -> None:
         Command(Code.QUERY_CONSUMER_OFFSET, fields | {"consumerGroup": "CG09"}, opaque=92),
     ]
     peer.write("probe9", b"".join(encode_frame(command) for command in asked))
-    data = peer.read("probe9", 500 * MS).data
-    headers = list(_json_headers(data))
+    data = b""
+    while len(headers := list(_json_headers(data))) < len(asked):
+        raw = peer.read("probe9", 100 * MS)
+        assert not raw.closed
+        data += raw.data
     assert [header["opaque"] for header in headers] == [91, 92]
     assert all(isinstance(value, str) for header in headers for value in header["extFields"].values())
 
 
-def _json_headers(data: bytes):
+def _json_headers(data: bytes) -> Iterator[dict[str, Any]]:
+    """Of the whole frames in *data*, as they came."""
     position = 0
-    while position < len(data):
-        total, length = (
-            int.from_bytes(data[position : position + 4], "big"),
-            int.from_bytes(data[position + 4 : position + 8], "big"),
-        )
+    while position + 8 <= len(data):
+        total = int.from_bytes(data[position : position + 4], "big")
+        length = int.from_bytes(data[position + 4 : position + 8], "big")
+        if len(data) < position + 4 + total:
+            return
         yield json.loads(data[position + 8 : position + 8 + (length & 0xFFFFFF)])
         position += 4 + total
 
@@ -132,5 +129,5 @@ def idle_close(peer: Peer) -> None:
 def broken_tls_hello(peer: Peer) -> None:
     """A permissive Java server sends an alert before it closes, a plain one nothing."""
     peer.write("p52", b"\x16\x03\x01\x00\x05hello" + bytes(64))
-    assert peer.read("p52", 3 * SECOND).closed
+    assert peer.read("p52", PATIENCE_NS).closed
     assert answer(peer, Code.GET_MAX_OFFSET, topic="TBW102", queueId=0).code == 0

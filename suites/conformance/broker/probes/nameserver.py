@@ -206,4 +206,4 @@ def paused_broker(start: Start) -> None:
     peer.sleep(50 * SECOND)
     assert not peer.is_registered()
     peer.backend.perform(lambda: levers.resume(node))
-    eventually(peer, lambda: peer.is_registered() or None, 32 * SECOND)
+    eventually(peer, lambda: peer.is_registered() or None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reference_impl.environment import MS, SECOND
+from reference_impl.wire.bodies import read_delay_offsets
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command, encode_frame
@@ -26,6 +27,7 @@ BODY_AT = 88
 """In a record with IPv4 hosts."""
 
 OFFSET_FILE = "config/consumerOffset.json"
+DELAY_FILE = "config/delayOffset.json"
 
 
 def flip(files: StoreFiles, position: int) -> None:
@@ -55,7 +57,7 @@ def clean_stop(start: Start) -> None:
     create_topic(peer, "T")
     places = numbered(peer, 9)
     assert peer.files.size("abort") >= 0
-    assert len(log_files(peer.files)) == 2
+    eventually(peer, lambda: len(log_files(peer.files)) == 2 or None)
     peer.end("stop")
     assert peer.files.size("abort") == -1
     assert log_files(peer.files) == [f"commitlog/{0:020d}"]
@@ -71,6 +73,7 @@ def killed(start: Start) -> None:
     peer = start()
     create_topic(peer, "T")
     places = numbered(peer, 20)
+    eventually(peer, lambda: len(log_files(peer.files)) == 2 or None)
     peer.end("kill")
     assert peer.files.size("abort") >= 0
     made = log_files(peer.files)
@@ -84,12 +87,14 @@ def killed(start: Start) -> None:
 
 @life("P12", "with write buffers a kill takes the newest messages only")
 def buffered(start: Start) -> None:
-    """A new file has a buffer, one that a start has found has none. A commit just before the kill is bad luck."""
+    """A new file has a buffer, one that a start has found has none. A commit just before the kill is bad luck; so it
+    comes every two seconds here, not five times a second."""
     assert any(lost_by_kill(start) for _ in range(4))
 
 
 def lost_by_kill(start: Start) -> int:
-    peer = start(transientStorePoolEnable="true", flushDiskType="ASYNC_FLUSH")
+    rarely = {"commitIntervalCommitLog": "2000", "commitCommitLogThoroughInterval": "2000"}
+    peer = start(transientStorePoolEnable="true", flushDiskType="ASYNC_FLUSH", **rarely)
     create_topic(peer, "T")
     numbered_with_patience(peer, 20)
     fields = {"a": "PG", "b": "T", "c": "TBW102", "d": 4, "e": 0, "f": 0, "g": peer.now_ms(), "h": 0}
@@ -335,12 +340,22 @@ def unreadable_offsets(start: Start) -> None:
 
 @life("P69", "delayed messages delivered since the last save come again")
 def delayed_again(start: Start) -> None:
+    """Ten seconds after the start comes the first save: on a busy machine it may come before the kill."""
+    assert any(came_again(start) == 10 for _ in range(4))
+
+
+def came_again(start: Start) -> int:
+    """How many of ten delayed messages were delivered twice; they are those that the file does not tell of."""
     peer = start()
     create_topic(peer, "T")
     for number in range(10):
         assert send(peer, "T", b"%05d" % number, "DELAY\x011").code == 0
-    eventually(peer, lambda: max_offset(peer, "T") == 10 or None, 8 * SECOND)
-    peer.again("kill")
-    eventually(peer, lambda: max_offset(peer, "T") == 20 or None, 8 * SECOND)
+    eventually(peer, lambda: max_offset(peer, "T") == 10 or None)
+    peer.end("kill")
+    has_saved = peer.files.size(DELAY_FILE) > 0
+    saved = read_delay_offsets(peer.files.read(DELAY_FILE)).get(1, 0) if has_saved else 0
+    peer.begin()
+    eventually(peer, lambda: max_offset(peer, "T") == 20 - saved or None)
     peer.sleep(500 * MS)
-    assert sorted(bodies(peer, count=20)) == sorted([*range(10)] * 2)
+    assert sorted(bodies(peer)) == sorted([*range(10), *range(saved, 10)])
+    return 10 - saved

@@ -21,7 +21,17 @@ from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import Message, decode_record, decode_records, parse_message_id
 from suites.conformance.broker.lives import LivingPeer
-from suites.conformance.broker.peer import Peer, answer, create_topic, drained, eventually, max_offset, pull, send
+from suites.conformance.broker.peer import (
+    PATIENCE_NS,
+    Peer,
+    answer,
+    create_topic,
+    drained,
+    eventually,
+    max_offset,
+    pull,
+    send,
+)
 from suites.conformance.broker.probing import Start, life, probe
 
 HALF, OP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -53,7 +63,15 @@ def end(peer: Peer, half: Command, kind: int, group: str, **other: int) -> Comma
         "fromTransactionCheck": False,
         "msgId": "K",
     } | other
-    return peer.ask(Command(Code.END_TRANSACTION, ext_fields(**fields)), timeout_ns=2 * SECOND)
+    is_silent = kind == UNKNOWN
+    timeout_ns = 2 * SECOND if is_silent else PATIENCE_NS
+    return peer.ask(Command(Code.END_TRANSACTION, ext_fields(**fields)), timeout_ns=timeout_ns)
+
+
+def settled_end(peer: Peer, topic: str) -> int:
+    """The end of a queue in which nothing is on its way any more (5.x gathers ops for 3 s)."""
+    peer.sleep((100 * MS) if peer.release.startswith("4.") else 4 * SECOND)
+    return max_offset(peer, topic)
 
 
 def record_at(peer: Peer, position: int) -> Message:
@@ -90,11 +108,11 @@ def commit_makes_visible(peer: Peer) -> None:
 def rollback_hides(peer: Peer) -> None:
     create_topic(peer, "T43b")
     half = send_half(peer, "T43b", b"never", "PG43b")
-    ops = max_offset(peer, OP)
+    ops = settled_end(peer, OP)
     found = end(peer, half, ROLLBACK, "PG43b")
     assert found is not None
     assert (found.code, found.remark) == (0, "not set any response code")
-    eventually(peer, lambda: max_offset(peer, OP) > ops or None, 6 * SECOND)  # 5.x gathers ops for 3 s
+    eventually(peer, lambda: max_offset(peer, OP) > ops or None)  # 5.x gathers ops for 3 s
     assert max_offset(peer, "T43b", 1) == 0
 
 
@@ -120,9 +138,9 @@ def the_op(peer: Peer) -> None:
     """4.9 writes an op an end; 5.x gathers them (``0,1,``)."""
     create_topic(peer, "T43d")
     half = send_half(peer, "T43d", b"open", "PG43d")
-    before = max_offset(peer, OP)
+    before = settled_end(peer, OP)
     end(peer, half, ROLLBACK, "PG43d")
-    eventually(peer, lambda: max_offset(peer, OP) > before or None, 6 * SECOND)
+    eventually(peer, lambda: max_offset(peer, OP) > before or None)
     if not peer.release.startswith("4."):
         (op,) = [decode_record(pull(peer, OP, before, group="CG43").body)]
         assert half.fields["queueOffset"] in op.body.decode().split(",")
@@ -149,11 +167,13 @@ def open_half(start: Start) -> None:
     half = send_half(peer, "T44", b"open", "PG44", "TAGS\x01TagA")
     position = int(half.fields["queueOffset"])
     asked: list[Command] = []
-    for _ in range(250):
-        peer.sleep(100 * MS)
-        asked += peer.inbox("p44")
-        if len(asked) == 3 and max_offset(peer, "TRANS_CHECK_MAX_TIME_TOPIC"):
-            break
+
+    def given_up() -> bool | None:
+        asked.extend(peer.inbox("p44"))
+        return bool(max_offset(peer, "TRANS_CHECK_MAX_TIME_TOPIC")) or None
+
+    eventually(peer, given_up)
+    asked += peer.inbox("p44")
     assert [(command.code, command.is_one_way) for command in asked] == [(39, True)] * 3
     for times, command in enumerate(asked, 1):
         fields = command.fields
@@ -183,7 +203,7 @@ def answered_check(start: Start) -> None:
     half = send_half(peer, "T44", b"open", "PG44")
     ended = send_half(peer, "T44", b"ended", "PG44")
     end(peer, ended, ROLLBACK, "PG44")
-    (asked,) = eventually(peer, lambda: peer.inbox("p44") or None, 10 * SECOND)
+    (asked,) = eventually(peer, lambda: peer.inbox("p44") or None)
     assert asked.fields["msgId"] == "PG44-open"
     half.fields = half.fields | {"queueOffset": asked.fields["tranStateTableOffset"]}
     found = end(peer, half, COMMIT, "PG44", commitLogOffset=int(asked.fields["commitLogOffset"]))
@@ -223,7 +243,7 @@ class Application:
         self.ended: list[tuple[str, TransactionState | None]] = []
         settings = ClientSettings(peer.backend.host("client-2"), (peer.namesrv,), heartbeat_ns=SECOND)
         self.client = Client(settings)
-        producer = ProducerSettings(group="PG72", send_timeout_ns=10 * SECOND)
+        producer = ProducerSettings(group="PG72", send_timeout_ns=30 * SECOND)
         self.producer = TransactionProducer(self.client, producer, lambda env, half: self._check(half.body))
         peer.backend.add_client("client-2", self.client)
         peer.sleep(2 * SECOND)
@@ -248,7 +268,7 @@ class Application:
                 lambda env, result, state: self.ended.append((result.status, state)),
             ),
         )
-        eventually(self.peer, lambda: len(self.ended) > count or None, 12 * SECOND)
+        eventually(self.peer, lambda: len(self.ended) > count or None)
         return self.ended[-1]
 
 
@@ -284,5 +304,5 @@ def producer_answers(start: Start) -> None:
     assert [status for status, _ in application.ended] == ["SEND_OK"] * 3
     assert [state for _, state in application.ended] == [states.COMMIT, states.ROLLBACK, states.UNKNOWN]
     eventually(peer, lambda: visible(peer, "T72") == [b"yes"] or None)
-    eventually(peer, lambda: visible(peer, "T72") == [b"later", b"yes"] or None, 12 * SECOND)
+    eventually(peer, lambda: visible(peer, "T72") == [b"later", b"yes"] or None)
     assert application.checked == [b"later"]
