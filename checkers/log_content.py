@@ -162,7 +162,9 @@ def _with_seen_batches(appends: Appends, polls: Polls) -> Appends:
     for batch in np.unique(appends.batch[rows]).tolist():
         members = rows[appends.batch[rows] == batch]
         places = [(index, seen.get(int(appends.value[row]))) for index, row in enumerate(members.tolist())]
+        wanted = int(appends.queue[members[0]])
         known = [(index, place) for index, place in places if place is not None and place[1] >= index]
+        known = [(index, place) for index, place in known if wanted in (place[0], -1)]
         if known:
             index, (its_queue, its_offset) = known[0]
             queue[members], outcome[members] = its_queue, ACKED
@@ -338,7 +340,7 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     used[rows] = True
     content.spare = unknown[~used[unknown]]
     violations = _strays(log, content, learned[~has_append], retries)
-    return violations or _torn(log, content, found, rows) or _elsewhere(log, content, found, rows)
+    return violations or _elsewhere(log, content, found, rows) or _torn(log, content, found, rows)
 
 
 def _appends_of(content: Content, learned: Ints, unknown: Ints) -> Ints:
