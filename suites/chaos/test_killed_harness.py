@@ -54,7 +54,7 @@ def call(tmp_path: Path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

@@ -21,7 +21,7 @@ from reference_impl.wire.remoting import Answer, CallFailed, Remoting
 
 TOPIC = "Smoke"
 START_TIMEOUT_NS = 150 * SECOND
-CALL_TIMEOUT_NS = 8 * SECOND
+CALL_TIMEOUT_NS = 30 * SECOND
 PATIENCE = {"waitTimeMillsInSendQueue": "20000"}
 """By default a broker answers "busy" to what waited 200 ms, as everything does on a machine with much to do."""
 
@@ -122,7 +122,7 @@ class PlainCluster:
                 )
 
         self.backend.step(client, send)
-        deadline = self.backend.now() + timeout_ns + SECOND
+        deadline = self.backend.now() + timeout_ns + CALL_TIMEOUT_NS
         assert self.backend.run_until(lambda: len(answers) == len(requests), deadline)
         return [answers[number] for number in range(len(requests))]
 

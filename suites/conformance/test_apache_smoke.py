@@ -26,8 +26,10 @@ from reference_impl.environment import MS, SECOND
 from suites.conformance.plain_cluster import PlainCluster, code_of, plain_cluster
 
 TOPIC_NOT_EXIST = 17
-FLUSH_PERIOD_NS = 1_200 * MS
-"""More than two of ASYNC_FLUSH's periods of 500 ms: what was sent before is on the disk."""
+FLUSHED_NS = 5 * SECOND
+"""Ten of ASYNC_FLUSH's periods of 500 ms: what was sent before is on the disk, on a busy machine, too."""
+CUTS_MAX = 3
+"""A cut that falls into a flush takes nothing: the process stands still only when its force is over."""
 
 TARGETS = [
     pytest.param(ReferenceTarget(), id="reference"),
@@ -86,23 +88,28 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
     cluster.wait_ready()
     cluster.until(lambda: cluster.read_all() == sent)
 
-    cluster.perform(levers.stop, "broker-a-0", 30 * SECOND)
+    cluster.perform(levers.stop, "broker-a-0", 60 * SECOND)
     assert [event for event in cluster.events if event[1] == "crashed"] == []
 
 
 @pytest.mark.requires("netns", "power_cut")
 def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluster: PlainCluster) -> None:
-    cluster = async_cluster
-    early = cluster.send(range(500))
-    cluster.backend.run_until(lambda: False, cluster.backend.now() + FLUSH_PERIOD_NS)
-    late = cluster.keep_sending(range(500, 9_000))
-    cluster.backend.run_until(lambda: len(late) >= 500, cluster.backend.now() + 20 * SECOND)
-    survived = after_power_cut(cluster)
+    losses = (lost_by_power_cut(async_cluster, first) for first in range(0, CUTS_MAX * 10_000, 10_000))
+    assert any(losses), "what was sent just before a cut is not on the disk"
+
+
+def lost_by_power_cut(cluster: PlainCluster, first: int) -> int:
+    """How many messages a cut takes: of 500 long before it none, and of a stream that goes on nothing but its end."""
+    early = cluster.send(range(first, first + 500))
+    cluster.backend.run_until(lambda: False, cluster.backend.now() + FLUSHED_NS)
+    late = cluster.keep_sending(range(first + 500, first + 9_000))
+    assert cluster.backend.run_until(lambda: len(late) >= 500, cluster.backend.now() + 60 * SECOND)
+    survived = after_power_cut(cluster, first)
     lost = {number: position for number, position in {**early, **late}.items() if number not in survived}
     # A flush leaves up to three pages behind (flushCommitLogLeastPages = 4), some sixty messages of these.
-    assert set(range(400)) <= survived.keys(), "what was sent two flush periods before is on the disk"
-    assert lost, "what was sent just before is not"
-    assert min(lost.values()) > max(survived.values()), "nothing is lost before something that survived"
+    assert set(range(first, first + 400)) <= survived.keys(), "what was sent ten flush periods before is on the disk"
+    assert not lost or min(lost.values()) > max(survived.values()), "nothing is lost before something that survived"
+    return len(lost)
 
 
 @pytest.mark.requires("netns", "power_cut")
@@ -112,14 +119,15 @@ def test_a_power_cut_under_sync_flush_takes_the_topic_and_nothing_else(sync_clus
     assert after_power_cut(sync_cluster) == sent
 
 
-def after_power_cut(cluster: PlainCluster) -> dict[int, int]:
-    """Cut the broker's power, start it, find the topic gone, create it again, read what there is."""
+def after_power_cut(cluster: PlainCluster, first: int = 0) -> dict[int, int]:
+    """Cut the broker's power, start it, find the topic gone, create it again, read what there is from *first* on."""
     cluster.perform(cluster.levers.cut_power, "broker-a-0")
     assert cluster.levers.power_cut_lost("broker-a-0") > 0
     cluster.start("broker-a-0")
     cluster.wait_ready()
     assert code_of(cluster.pull(0, 0)) == TOPIC_NOT_EXIST
     cluster.create_topic()
-    cluster.send(range(10_000, 10_004))
-    cluster.until(lambda: all(number in cluster.read_all() for number in range(10_000, 10_004)))
-    return {number: position for number, position in cluster.read_all().items() if number < 10_000}
+    marks = range(first + 9_990, first + 9_994)
+    assert len(cluster.send(marks)) == len(marks)
+    cluster.until(lambda: set(marks) <= cluster.read_all().keys())
+    return {number: position for number, position in cluster.read_all().items() if first <= number < marks.start}

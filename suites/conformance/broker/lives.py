@@ -182,7 +182,7 @@ def _run_again(backend: ProcessBackend, name: str) -> tuple[int, str]:
     node = backend._nodes[name]
     argv, environment = backend._target.command(node.spec, node.folder)
     done = subprocess.run(
-        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, check=False
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -6,6 +6,7 @@ Apache's broker, which must give the same answers.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -19,14 +20,13 @@ from harness.errors import BackendUnavailable
 from harness.java import find_java
 from harness.targets.rocketmq import fetch_jars
 from harness.worlds import open_target
-from reference_impl.environment import SECOND
 from suites.conformance.broker.backend_peer import BackendPeer
 from suites.conformance.broker.peer import answer, create_topic
 
 pytestmark = [pytest.mark.requires("java"), pytest.mark.slow]
 
 SOURCE = Path(__file__).with_name("OfficialClient.java")
-TIMEOUT_S = 110
+TIMEOUT_S = 400
 
 
 @cache
@@ -79,6 +79,8 @@ def run_client(peer: BackendPeer, version: str, header: str, folder: Path) -> di
     try:
         jars = fetch_jars(version)
     except BackendUnavailable as missing:
+        if os.environ.get("MQCHAOS_REQUIRE_ALL") == "1":
+            raise
         pytest.skip(str(missing))
     argv = [str(find_java().executable), "-Xmx256m", f"-Duser.home={folder}", f"-Drocketmq.serialize.type={header}"]
     argv += ["-Drocketmq.client.logUseSlf4j=false", "-cp", f"{jars}/*", str(SOURCE), peer.namesrv]
@@ -91,4 +93,4 @@ def run_client(peer: BackendPeer, version: str, header: str, folder: Path) -> di
 
 def test_the_probe_words_are_understood_here_too(peer: BackendPeer) -> None:
     """A canary: if this fails, the cluster is at fault and not the client."""
-    assert answer(peer, 28, timeout_ns=10 * SECOND).code == 0
+    assert answer(peer, 28).code == 0

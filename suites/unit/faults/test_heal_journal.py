@@ -46,7 +46,7 @@ def owner(heal_folder: Path):
 
 def kill_and_wait(process: subprocess.Popen) -> None:
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
 
 
 def test_after_kill_minus_nine_the_undo_is_done_newest_first_in_order(owner, heal_folder: Path) -> None:

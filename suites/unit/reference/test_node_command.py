@@ -13,7 +13,7 @@ import pytest
 from reference_impl.__main__ import main
 from reference_impl.wire.frame import Command, FrameDecoder, encode_frame
 
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 
 
 def free_port() -> int:

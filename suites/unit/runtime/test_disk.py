@@ -24,7 +24,7 @@ class Hands:
 
     def take(self, count: int) -> None:
         for _ in range(count):
-            self.callbacks.get(timeout=10)()
+            self.callbacks.get(timeout=60)()
 
 
 @pytest.fixture
@@ -109,10 +109,10 @@ class HeldForce:
     def __call__(self, descriptor: int) -> None:
         self.seen.append(os.fstat(descriptor).st_size)
         self.begun.release()
-        assert self.may_go.acquire(timeout=10)
+        assert self.may_go.acquire(timeout=60)
 
     def wait_begun(self) -> None:
-        assert self.begun.acquire(timeout=10)
+        assert self.begun.acquire(timeout=60)
 
 
 @pytest.fixture

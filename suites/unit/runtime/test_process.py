@@ -64,14 +64,14 @@ def test_a_signal_asks_for_the_orderly_end(tmp_path: Path, wanted: signal.Signal
     assert node.stdout is not None
     assert node.stdout.readline() == "ready\n"
     node.send_signal(wanted)
-    assert node.wait(timeout=20) == 5
+    assert node.wait(timeout=120) == 5
     assert (tmp_path / "state").read_bytes() == b"orderly"
     assert notes_of(tmp_path) == ["started"]
 
 
 def test_a_crash_shows_its_traceback_and_ends_at_once(tmp_path: Path) -> None:
     node = start_node("crash", tmp_path)
-    _, errors = node.communicate(timeout=20)
+    _, errors = node.communicate(timeout=120)
     assert node.returncode == EXIT_CRASH
     assert 'raise RuntimeError("planted")' in errors or "RuntimeError: planted" in errors
     assert notes_of(tmp_path) == ["failing"], "what was noted before the crash is kept"
@@ -82,13 +82,13 @@ def test_a_folder_belongs_to_one_process_and_a_kill_frees_it(tmp_path: Path) -> 
     assert first.stdout is not None
     first.stdout.readline()
     second = start_node("deaf", tmp_path)
-    _, errors = second.communicate(timeout=20)
+    _, errors = second.communicate(timeout=120)
     assert second.returncode == EXIT_LOCKED
     assert "Lock failed" in errors
     first.kill()
-    first.wait(timeout=20)
+    first.wait(timeout=120)
     third = start_node("orderly", tmp_path)
     assert third.stdout is not None
     assert third.stdout.readline() == "ready\n"
     third.terminate()
-    assert third.wait(timeout=20) == 5
+    assert third.wait(timeout=120) == 5

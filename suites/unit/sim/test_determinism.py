@@ -16,7 +16,7 @@ def traced_elsewhere(seed: int, hash_seed: str) -> str:
     """The same in a process of its own."""
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     argv = [sys.executable, str(Path(__file__).with_name("trace_of_a_run.py")), str(seed)]
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
 def test_a_seed_is_a_run_whatever_the_hash_seed() -> None:

@@ -62,7 +62,7 @@ def digest_elsewhere(hash_seed: str) -> list[str]:
     code = "import json; from suites.unit.sim import test_reference_cluster as t; print(json.dumps(t.eventful()))"
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     argv = [sys.executable, "-c", code]
-    answer = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=True).stdout
+    answer = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300, check=True).stdout
     return [str(part) for part in json.loads(answer)]
 
 
