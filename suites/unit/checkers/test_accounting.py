@@ -107,7 +107,7 @@ def test_a_second_cut_cannot_take_what_survived_the_first() -> None:
 
 
 def in_flight_over_the_cut(answered: int, position: int) -> Build:
-    """Of ten messages 8 and 9 are lost by a cut at 100; 10 is sent before it and answered at *answered*, 11 is later."""
+    """Of ten messages 8 and 9 are lost by a cut at 100; 10 is sent before it and answered at *answered*, 11 later."""
     build = run_of([8, 9])
     build.send(99, answered, 10, 8, position=position)
     build.send(170, 171, 11, 9, position=8000)
