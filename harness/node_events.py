@@ -29,8 +29,8 @@ def ended_by_itself(event: str, fields: Mapping[str, Any]) -> str:
 
 
 class LeverEvents:
-    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut, wiped, copied, forces_fail,
-    forces_mended, log_flipped."""
+    """``Levers`` that take notes: started, killed, stopped, paused, resumed, power_cut, wiped, copied, tables_removed,
+    forces_fail, forces_mended, log_flipped, reconfigured, disk_filled, disk_emptied, clock_stepped."""
 
     def __init__(self, levers: Levers) -> None:
         self._levers = levers
@@ -134,7 +134,7 @@ class LeverEvents:
 
     def step_clock(self, node: str, by_ms: int) -> None:
         self._levers.step_clock(node, by_ms)
-        self._events.append((node, "clock_stepped, tables_removed"))
+        self._events.append((node, "clock_stepped"))
 
     def clock_ahead(self, node: str) -> int:
         return self._levers.clock_ahead(node)

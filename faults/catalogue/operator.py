@@ -54,7 +54,7 @@ SET_OPTIONS: Final = {
 
 
 def _change(levers: Levers, strike: Strike, node: str, properties: Mapping[str, str]) -> str:
-    """Stop, change, start; what was seen of the process in between. The old properties are back if it cannot stop."""
+    """Stop, change, start; what was seen of the process in between."""
     levers.stop(node, duration_ns(option(strike, STOP_OPTIONS, "timeout")))
     between = levers.state(node)
     levers.reconfigure(node, properties)
@@ -62,11 +62,34 @@ def _change(levers: Levers, strike: Strike, node: str, properties: Mapping[str, 
     return between
 
 
+def _change_all(
+    levers: Levers, strike: Strike, before: Mapping[str, Mapping[str, str]], wanted: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
+    """Change one node after the other; where one cannot be changed, those that were are changed back."""
+    between: dict[str, str] = {}
+    try:
+        for node in strike.left:
+            between[node] = _change(levers, strike, node, {**before[node], **wanted[node]})
+    except BaseException:
+        for node in strike.left:
+            _change_back(levers, strike, node, before[node])
+        raise
+    return between
+
+
+def _change_back(levers: Levers, strike: Strike, node: str, before: Mapping[str, str]) -> None:
+    """Nothing to do for a node that runs as it did."""
+    if dict(levers.properties(node)) != dict(before):
+        _change(levers, strike, node, before)
+    elif levers.state(node) == "dead":
+        levers.start(node)
+
+
 def _reconfigure(levers: Levers, strike: Strike) -> Facts:
     wanted = assignments(option(strike, SET_OPTIONS, "set"))
     before = {node: dict(levers.properties(node)) for node in strike.left}
     seen = states(levers, strike)
-    between = {node: _change(levers, strike, node, {**before[node], **wanted}) for node in strike.left}
+    between = _change_all(levers, strike, before, dict.fromkeys(strike.left, wanted))
     return {"before": seen, "properties": before, "wanted": wanted, "between": between}
 
 
@@ -103,7 +126,7 @@ def _promote(levers: Levers, strike: Strike) -> Facts:
     seen = states(levers, strike)
     wanted = {node: _masters_properties(levers, master) for node, master in masters.items()}
     of_masters = {master: levers.state(master) for master in masters.values()}
-    between = {node: _change(levers, strike, node, {**before[node], **wanted[node]}) for node in strike.left}
+    between = _change_all(levers, strike, before, wanted)
     return {
         "before": seen,
         "properties": before,

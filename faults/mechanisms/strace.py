@@ -28,8 +28,8 @@ from faults.mechanisms import pidfd
 from faults.mechanisms.command import find_tool
 
 FORCES = "fsync,fdatasync,msync"
-ATTACH_TIMEOUT_S = 10.0
-DETACH_TIMEOUT_S = 10.0
+ATTACH_TIMEOUT_S = 30.0
+DETACH_TIMEOUT_S = 30.0
 _POLL_S = 0.005
 
 
@@ -58,9 +58,10 @@ def fail_forces(process: pidfd.ProcessId, output: Path, environment: dict[str, s
         stderr=subprocess.PIPE,
         start_new_session=True,  # a Ctrl-C in the terminal is the harness's alone
     )
-    if not _wait(lambda: child.poll() is not None or is_traced(process.pid, child.pid), ATTACH_TIMEOUT_S):
-        child.kill()
-    if child.poll() is not None:
+    is_in_time = _wait(lambda: child.poll() is not None or is_traced(process.pid, child.pid), ATTACH_TIMEOUT_S)
+    if not is_in_time:
+        child.kill()  # it is not dead yet when this returns: a look at it would find it well
+    if not is_in_time or child.poll() is not None:
         _, complaint = child.communicate(timeout=DETACH_TIMEOUT_S)
         raise InjectionFailed(
             f"strace did not attach: {complaint.decode(errors='replace').strip() or 'it took too long'}"

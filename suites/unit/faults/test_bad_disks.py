@@ -50,10 +50,13 @@ def test_forces_that_go_on_failing_are_a_leftover(world, fault) -> None:
 def test_a_power_cut_ends_them_with_the_process(world, fault) -> None:
     """Nothing to mend is no error: the new process forces well."""
     cut = fault("cut_power", "master(broker-a)", at="6s", hold="1s", number=2)
-    world.drive(world.injector(fail_sync(fault), cut), until_ns=8 * 10**9)
+    injector = world.injector(fail_sync(fault), cut)
+    world.drive(injector, until_ns=8 * 10**9)
+    assert injector.active == (f"fail_sync {MASTER}",)
     world.failing.clear()  # what the death of the process does
-    injector = world.injector(fail_sync(fault))
     injector.heal_all()
+    assert ("mend_forces", MASTER) in world.calls
+    assert steps(world)[-1] == ("heal_probe", 1)
     assert world.is_whole()
 
 

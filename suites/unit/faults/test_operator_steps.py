@@ -71,6 +71,23 @@ def test_reconfigured_properties_go_back_to_what_they_were() -> None:
     assert answers(run_more, "heal_probe") == [1]
 
 
+@pytest.mark.parametrize("lever", ["stop", "reconfigure", "start"])
+def test_where_the_second_node_cannot_be_changed_both_are_as_they_were(lever: str) -> None:
+    world = World()
+
+    def fail_at_the_second(called: str) -> None:
+        if called == lever and sum(call[0] == lever for call in world.calls) == 2:
+            raise RuntimeError("planted")
+
+    world.on_call = fail_at_the_second
+    fault = bind_fault(1, at="1s", do="reconfigure", on="masters", hold="2s", options={"set": "haListenPort=1"})
+    with pytest.raises(InjectionFailed, match="planted"):
+        run(world, fault)
+    assert world.is_whole()
+    assert all("haListenPort" not in world.properties(node) for node in ("broker-a-0", "broker-b-0"))
+    assert answers(world, "probe") == []
+
+
 def test_properties_that_were_so_already_do_not_bite() -> None:
     world = World()
     run(world, bind_fault(1, at="1s", do="reconfigure", on="broker-a-0", options={"set": "brokerRole=SYNC_MASTER"}))

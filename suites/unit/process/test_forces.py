@@ -103,6 +103,15 @@ def test_a_tracer_that_cannot_attach_says_why(tmp_path: Path) -> None:
         strace.fail_forces(pidfd.ProcessId(2**22 + 1, 7), tmp_path / "witness", {})
 
 
+@traced
+def test_a_tracer_that_takes_too_long_is_ended_and_no_fault(world: TinyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strace, "ATTACH_TIMEOUT_S", 0.0)
+    with pytest.raises(InjectionFailed, match="it took too long"):
+        world.do(world.levers.fail_forces, NODE)
+    assert not world.levers.forces_fail(NODE)
+    assert world.ask("keep all the same") == b"all the same"
+
+
 HARNESS = """
 import sys
 from pathlib import Path

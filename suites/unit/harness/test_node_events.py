@@ -1,0 +1,61 @@
+"""Which acts of levers are told to the history, under which names, and that an act which fails is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.node_events import LeverEvents
+from suites.unit.faults.conftest import World
+
+NODE = "broker-a-0"
+
+ACTS = [
+    ("kill", (NODE,), "killed"),
+    ("stop", (NODE, 1), "stopped"),
+    ("start", (NODE,), "started"),
+    ("pause", (NODE,), "paused"),
+    ("resume", (NODE,), "resumed"),
+    ("cut_power", (NODE,), "power_cut"),
+    ("wipe", (NODE,), "wiped"),
+    ("copy_disk", ("broker-a-1", NODE), "copied"),
+    ("remove_tables", (NODE,), "tables_removed"),
+    ("fail_forces", (NODE,), "forces_fail"),
+    ("mend_forces", (NODE,), "forces_mended"),
+    ("flip_log", (NODE, 512), "log_flipped"),
+    ("reconfigure", (NODE, {}), "reconfigured"),
+    ("fill_disk", (NODE, 1), "disk_filled"),
+    ("empty_disk", (NODE,), "disk_emptied"),
+    ("step_clock", (NODE, 1000), "clock_stepped"),
+]
+
+
+@pytest.mark.parametrize(("lever", "arguments", "event"), ACTS, ids=[event for _, _, event in ACTS])
+def test_an_act_is_one_event_of_its_name_and_one_that_raises_is_none(
+    lever: str, arguments: tuple[object, ...], event: str
+) -> None:
+    world = World()
+    levers = LeverEvents(world)
+    getattr(levers, lever)(*arguments)
+    assert levers.take_events() == [(NODE, event)]
+    assert event in str(LeverEvents.__doc__)
+    world.broken[lever] = RuntimeError("planted")
+    with pytest.raises(RuntimeError, match="planted"):
+        getattr(levers, lever)(*arguments)
+    assert levers.take_events() == []
+
+
+def test_looking_is_no_act_and_a_log_that_was_not_reached_was_not_flipped() -> None:
+    levers = LeverEvents(World())
+    looks = (levers.state, levers.properties, levers.disk_space, levers.clock_ahead, levers.disk_files)
+    for look in (*looks, levers.power_cut_lost, levers.forces_fail, levers.failed_forces):
+        look(NODE)
+    assert levers.flip_log(NODE, 1 << 30) == -1
+    assert levers.take_events() == []
+
+
+def test_starts_are_kept_beside_the_events() -> None:
+    levers = LeverEvents(World())
+    levers.start(NODE)
+    levers.start("broker-b-0")
+    assert levers.take_started() == [NODE, "broker-b-0"]
+    assert levers.take_started() == []
