@@ -13,8 +13,9 @@ Where a synchronous master said SEND_OK it said that a slave has the message. ``
 slave of it has, wherever in the queue one looks: a slave that was ahead of its restarted master reports a longer log
 than the master has, which the master takes for copies of what it stores (RocketMQ: HAService#notifyTransferSome).
 
-Any of them is a failure unless a fault that hit the master has a promise that says ``replicas: may-differ``: a master
-that lost its tail, or all it had, is overtaken by its slave, and RocketMQ's classic replication never repairs that.
+Any of them is a failure unless a fault that hit the master has a promise that says ``replicas: may-differ`` (a master
+that lost its tail, or all it had, is overtaken by its slave, and RocketMQ's classic replication never repairs that) and
+this very difference is one that such a slave explains (:mod:`checkers.overtaken`).
 
 Limits. What is not in a queue of the run's topic is not compared (the bytes of the logs are, where tests do it). A
 slave's queue that was not read to its end proves nothing: UNKNOWN.
@@ -27,11 +28,11 @@ from collections import Counter
 import numpy as np
 
 from checkers.columns import Bools
-from checkers.envelope import TAKES_DATA
 from checkers.facts import FaultFact, RunFacts, broker_name
 from checkers.false_acks import SYNC
 from checkers.history import History
 from checkers.ledger import OK, Ledger, ledger_of
+from checkers.overtaken import Overtaken, overtaken
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 Contents = dict[int, tuple[int, int]]
@@ -43,11 +44,13 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
     anomalies: list[Anomaly] = []
     reasons: list[str] = []
     counts: Counter[str] = Counter()
+    ledger = ledger_of(history)
     masters = _contents(history, history.ops.f.mask("drain"))
+    copies = {node: _contents(history, _of_slave(history, node)) for node in _slaves(history, facts)}
+    why = {node: _why(history, facts, ledger, node, masters, its) for node, its in copies.items()}
     if facts.mode == SYNC:
-        anomalies += _unreplicated(history, facts, masters)
-    for node in _slaves(history, facts):
-        replicas = _contents(history, history.ops.f.mask("replica") & history.ops.node.mask(node))
+        anomalies += _unreplicated(history, facts, ledger, masters, copies, why)
+    for node, replicas in copies.items():
         ended = _ended(history, node)
         for queue in _queues_of(history, broker_name(node)):
             if queue not in ended:
@@ -55,7 +58,8 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
                 continue
             found = _compare(masters.get(queue, {}), replicas.get(queue, {}))
             counts.update({kind: len(offsets) for kind, offsets in found.items()})
-            anomalies += _anomalies(history, facts, node, queue, found, masters.get(queue, {}), replicas.get(queue, {}))
+            sides = masters.get(queue, {}), replicas.get(queue, {})
+            anomalies += _anomalies(history, facts, node, queue, found, *sides, why[node])
     outcome = _outcome(anomalies, reasons)
     measures = {kind: counts[kind] for kind in _KINDS}
     measures["unreplicated_ok"] = sum(a.details["count"] for a in anomalies if a.kind == "unreplicated-ok")
@@ -85,6 +89,27 @@ def _slaves(history: History, facts: RunFacts) -> list[str]:
     brokers = set(history.queues.broker.values)
     known = [node for node in facts.nodes if broker_name(node) in brokers and not node.endswith("-0")]
     return sorted({*read, *known})
+
+
+def _of_slave(history: History, node: str) -> Bools:
+    return history.ops.f.mask("replica") & history.ops.node.mask(node)
+
+
+def _why(
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    node: str,
+    masters: dict[int, Contents],
+    replicas: dict[int, Contents],
+) -> Overtaken:
+    """What explains differences between *node* and its master."""
+    queues = _queues_of(history, broker_name(node))
+    on_master, on_slave = (
+        {(queue, offset): message for queue in queues for offset, (message, _) in side.get(queue, {}).items()}
+        for side in (masters, replicas)
+    )
+    return overtaken(history, facts, ledger, broker_name(node), on_master, on_slave)
 
 
 def _queues_of(history: History, broker: str) -> list[int]:
@@ -131,35 +156,84 @@ def _anomalies(
     found: dict[str, list[int]],
     master: Contents,
     slave: Contents,
+    why: Overtaken,
 ) -> list[Anomaly]:
-    cause = _cause(facts, broker_name(node))
+    """By kind: what a slave that was ahead explains, and what it does not."""
     anomalies = []
     for kind, words in _WORDS.items():
-        if offsets := found[kind]:
-            because = f" {cause.words()} explains it: such a slave is never made equal again." if cause else ""
+        causes = {offset: _cause(kind, offset, master, slave, why) for offset in found[kind]}
+        for offsets in _alike(causes):
+            cause = causes[offsets[0]]
             sentence = (
                 f"{history.queues.name(queue)} on {node}: {words}: {len(offsets)} of them, @{offsets[0]} to "
-                f"@{offsets[-1]}.{because}"
+                f"@{offsets[-1]}.{_because(facts, node, why, cause)}"
             )
             ops = [side[offsets[0]][1] for side in (master, slave) if offsets[0] in side]
             details = {"node": node, "queue": queue, "count": len(offsets), "first_offset": offsets[0]}
-            anomalies.append(Anomaly(f"replica-{kind}", sentence, tuple(ops), details, allowed=cause is not None))
+            is_allowed = cause is not None and _may_differ(facts)
+            anomalies.append(Anomaly(f"replica-{kind}", sentence, tuple(ops), details, allowed=is_allowed))
     return anomalies
 
 
-def _unreplicated(history: History, facts: RunFacts, masters: dict[int, Contents]) -> list[Anomaly]:
-    """By broker: acknowledged, on the master, and on no slave that was read to its end."""
-    ledger = ledger_of(history)
+def _alike(causes: dict[int, FaultFact | None]) -> list[list[int]]:
+    """Offsets, or messages, of the same cause together."""
+    groups: dict[str, list[int]] = {}
+    for number, cause in causes.items():
+        groups.setdefault(cause.fault if cause else "", []).append(number)
+    return list(groups.values())
+
+
+def _cause(kind: str, offset: int, master: Contents, slave: Contents, why: Overtaken) -> FaultFact | None:
+    """The fault that explains the difference at *offset*, on both sides where there are two."""
+    if kind == "missing":
+        return why.explains_lack(master[offset][0])
+    old = why.explains_surplus(slave[offset][0])
+    return old if kind == "ahead" or old is None else why.explains_lack(master[offset][0])
+
+
+def _because(facts: RunFacts, node: str, why: Overtaken, cause: FaultFact | None) -> str:
+    if cause is not None:
+        return f" {cause.words()} explains it: such a slave is never made equal again."
+    if why.faults:
+        return f" {why.faults[-1][0].words()} let the slave be ahead of its master, but that does not explain these."
+    return ""
+
+
+def _may_differ(facts: RunFacts) -> bool:
+    return facts.expect.get("replicas") != "agree"
+
+
+def _unreplicated(
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    masters: dict[int, Contents],
+    copies: dict[str, dict[int, Contents]],
+    why: dict[str, Overtaken],
+) -> list[Anomaly]:
+    """By broker: acknowledged, on the master, and on no slave that was read to its end; what slaves that were ahead
+    explain apart from what nothing does."""
     by_broker: dict[str, list[int]] = {}
     for queue, contents in masters.items():
         broker = history.queues.broker_of(queue)
-        if slaves := [node for node in _slaves(history, facts) if broker_name(node) == broker]:
-            by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, slaves))
-    return [
-        _false_ok(history, facts, ledger, broker, its, _is_stuck(history, masters, broker, its))
-        for broker, its in by_broker.items()
-        if its
-    ]
+        if slaves := [node for node in copies if broker_name(node) == broker]:
+            its = {node: copies[node].get(queue, {}) for node in slaves}
+            by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, its))
+    anomalies = []
+    for broker, messages in by_broker.items():
+        reasons = [its for node, its in why.items() if broker_name(node) == broker]
+        causes = {message: _cause_of_all(message, reasons) for message in messages}
+        is_stuck = _is_stuck(history, masters, broker, messages)
+        anomalies += [
+            _false_ok(history, facts, ledger, broker, alike, causes[alike[0]], is_stuck) for alike in _alike(causes)
+        ]
+    return anomalies
+
+
+def _cause_of_all(message: int, reasons: list[Overtaken]) -> FaultFact | None:
+    """The fault that explains why none of these slaves has *message*."""
+    causes = [why.explains_lack(message) for why in reasons]
+    return causes[0] if all(causes) else None
 
 
 def _is_stuck(history: History, masters: dict[int, Contents], broker: str, messages: list[int]) -> bool:
@@ -169,33 +243,40 @@ def _is_stuck(history: History, masters: dict[int, Contents], broker: str, messa
     return bool(ends) and all(end in lacking for end in ends)
 
 
-def _on_no_slave(history: History, ledger: Ledger, queue: int, master: Contents, slaves: list[str]) -> list[int]:
+def _on_no_slave(
+    history: History, ledger: Ledger, queue: int, master: Contents, copies: dict[str, Contents]
+) -> list[int]:
     """Messages of one queue; none where a slave was not read to its end. What is older than a new slave is not asked
     for."""
-    if not all(queue in _ended(history, node) for node in slaves):
+    if not all(queue in _ended(history, node) for node in copies):
         return []
-    copies = [_contents(history, history.ops.f.mask("replica") & history.ops.node.mask(node)) for node in slaves]
-    begin = min((min(its.get(queue, {}), default=0) for its in copies), default=0)
-    copied = {message for its in copies for message, _ in its.get(queue, {}).values()}
+    begin = min((min(its, default=0) for its in copies.values()), default=0)
+    copied = {message for its in copies.values() for message, _ in its.values()}
     ours = (message for offset, (message, _) in sorted(master.items()) if offset >= begin and message >= 0)
     return [message for message in ours if message not in copied and ledger.outcome[message] == OK]
 
 
 def _false_ok(
-    history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: list[int], is_stuck: bool
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    broker: str,
+    messages: list[int],
+    cause: FaultFact | None,
+    is_stuck: bool,
 ) -> Anomaly:
     by_position = sorted(messages, key=lambda message: int(ledger.position[message]))
-    first, cause = by_position[0], _cause(facts, broker)
+    first = by_position[0]
     op = int(history.ops.op[ledger.row[first]])
     at = int(ledger.position[first])
-    loser = _loser(facts, broker)
-    why = f": the slave was ahead of its restarted master, after {loser.words()}" if loser else ""
+    why = f": the slave was ahead of its restarted master, after {cause.words()}" if cause else ""
     sentence = (
         f"SEND_OK although the slave's log differs at {at}{why}. {_many(messages)} of {broker} that its synchronous "
         f"master acknowledged can be read on no slave, first {history.op_text(op)}.{STUCK if is_stuck else ''}"
     )
     details = {"broker": broker, "count": len(messages), "first_position": at, "messages": by_position[:_NAMED]}
-    return Anomaly("unreplicated-ok", sentence, (op, _read_by(history, first)), details, allowed=cause is not None)
+    is_allowed = cause is not None and _may_differ(facts)
+    return Anomaly("unreplicated-ok", sentence, (op, _read_by(history, first)), details, allowed=is_allowed)
 
 
 STUCK = (
@@ -213,21 +294,3 @@ def _read_by(history: History, message: int) -> int:
     reads, ops = history.reads, history.ops
     rows = np.flatnonzero((reads.message == message) & ops.f.mask("drain")[ops.rows(reads.op)])
     return int(reads.op[rows[0]])
-
-
-def _loser(facts: RunFacts, broker: str) -> FaultFact | None:
-    """The last fault that took from the master what its slave kept."""
-    takers = [fault for fault in facts.faults if fault.kind in TAKES_DATA and fault.effective != 0]
-    return next((fault for fault in reversed(takers) if fault.hits(broker)), None)
-
-
-def _cause(facts: RunFacts, broker: str) -> FaultFact | None:
-    """A fault that hit the master and after which the contract lets replicas differ, unless the scenario does not."""
-    contract = facts.contract()
-    if contract is None or facts.expect.get("replicas") == "agree":
-        return None
-    for fault in facts.faults:
-        promise = contract.promise(fault.kind, facts.flush)
-        if fault.hits(broker) and fault.effective != 0 and promise is not None and promise.replicas == "may-differ":
-            return fault
-    return None

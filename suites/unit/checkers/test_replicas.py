@@ -82,8 +82,15 @@ def test_a_slave_that_was_not_read_to_its_end_proves_nothing() -> None:
 def test_only_a_master_that_lost_something_excuses_its_slaves(
     do: str, node: str, flush: str, expect: dict[str, str], allowed: bool
 ) -> None:
-    build = run([0, 1, 2], [0, 3, 2])
+    build = Build()
+    for ms, message in ((0, 0), (10, 3)):
+        build.send(ms, ms + 1, message, message)
     build.fault(do, node, 50, 52, heal=60)
+    build.send(70, 71, 1, 1)
+    build.drain(900, 901, 0, [0, 1])
+    build.drained(902, 2)
+    build.pull(910, 911, 0, [0, 3], f="replica", node="broker-a-1")
+    build.pull(912, 913, 2, [], f="replica", node="broker-a-1")
     assert kinds(judged(build, flush=flush, expect=expect)) == [("replica-differs", allowed)]
 
 
