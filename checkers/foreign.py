@@ -1,4 +1,4 @@
-"""Anyone's history against a model: ``mqchaos check FILE --model register|kv|queue|bag|set|log|mutex``.
+"""Anyone's history against a model: ``mqchaos check FILE --model register|kv|queue|bag|total-queue|set|log|mutex``.
 
 Question: is this history, written by somebody else's tool, linearizable?
 
@@ -8,6 +8,7 @@ What each model reads (function → values asked and answered):
     kv         get → text; put v; append v                                              by ``key``
     queue      enqueue v; dequeue → v, or nil for "empty" (or ``fail``)                 FIFO; ``bag`` the same in any
                order
+    total-queue  the same, by counting: values may repeat, and everything must have come out
     set        add v; read → all values                                                 by key, or ``[k v]``
     log        append v → offset; read → all values; poll → [offset value] pairs; Elle's transactions of one
                operation; Jepsen's Kafka ``send`` and ``poll``                          by key
@@ -23,14 +24,17 @@ operations), or malformed with the line (a swap that is no pair).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from checkers.foreign_kafka import ASSIGNS, SAYS_NOTHING
 from checkers.foreign_log import check_foreign_log
 from checkers.foreign_queue import check_foreign_queue
 from checkers.foreign_register import check_foreign_kv, check_foreign_mutex, check_foreign_register
 from checkers.foreign_set import check_foreign_set
+from checkers.foreign_total import check_foreign_total_queue
 from checkers.importers.calls import Call, DoesNotFit
 from checkers.importers.files import is_text_log, read_calls
 from checkers.verdict import Outcome, Verdict
@@ -42,6 +46,7 @@ MODELS: Final[dict[str, Judge]] = {
     "kv": check_foreign_kv,
     "queue": partial(check_foreign_queue, ordered=True),
     "bag": partial(check_foreign_queue, ordered=False),
+    "total-queue": check_foreign_total_queue,
     "set": check_foreign_set,
     "log": check_foreign_log,
     "mutex": check_foreign_mutex,
@@ -58,11 +63,26 @@ def check_file(path: Path, model: str) -> Verdict:
 
 
 def check_calls(calls: Sequence[Call], model: str, place: str = "history", *, refusals: bool = False) -> Verdict:
-    """Judge calls that were read already. An empty history is UNKNOWN."""
+    """Judge calls that were read already. A history in which nobody was told anything is UNKNOWN."""
     judge = MODELS[model]
     if not calls:
         return Verdict(model, Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))
     try:
-        return judge(calls, place, refusals)
+        verdict = judge(calls, place, refusals)
     except DoesNotFit as error:
         return Verdict(model, Outcome.UNKNOWN, measures={"operations": len(calls)}, reasons=(str(error),))
+    if verdict.outcome is Outcome.PASS and not any(_tells(call, refusals) for call in calls):
+        return replace(verdict, outcome=Outcome.UNKNOWN, reasons=(NOTHING_READ,))
+    return verdict
+
+
+NOTHING_READ = "nothing was read: nothing to compare the acknowledgements with"
+
+_WRITES = ("write", "put", "append", "enqueue", "add", "send", *ASSIGNS, *SAYS_NOTHING)
+
+
+def _tells(call: Call, refusals: bool) -> bool:
+    """Whether the answer depends on what others did."""
+    if call.f == "txn" and isinstance(call.asked, list):
+        return call.type == "ok" and any(step[:1] not in (["append"], ["send"]) for step in call.asked)
+    return call.f not in _WRITES and (call.type == "ok" or (refusals and call.type == "fail"))

@@ -8,13 +8,17 @@ Forms, by key:
     end → x
     txn [["append" k v]] or [["r" k values]]    Elle's list-append, where a transaction is one operation
     send k → [["send" k [offset v]]]            Jepsen's Kafka; poll → [["poll" {k [[offset v] …]}]]; offsets may have
-    gaps
+    gaps, several sends of one call are sends of their own, and consumers are judged by :mod:`checkers.foreign_kafka`
 
 A read of everything says what stands where and where the end was. An acknowledged append without an offset stands where
 a read shows it, and behind everything that was read if none does.
 
+Where it is not linearizable, the sentence says which weaker grades hold (:mod:`checkers.sequential`,
+:mod:`checkers.sessions`).
+
 Limits. Transactions of several operations do not fit. Values are distinct; acknowledged appends without offsets need
-reads of everything. Kafka's empty polls say nothing (a consumer may not be assigned).
+reads of everything (in Kafka's form they count as unknown). Kafka's empty polls say nothing (a consumer may not be
+assigned).
 """
 
 from __future__ import annotations
@@ -26,8 +30,11 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import NEVER
+from checkers.foreign_kafka import ASSIGNS, SAYS_NOTHING, consumer_anomalies, is_kafka
 from checkers.importers.calls import Call, DoesNotFit, frozen, malformed
 from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, LogViolation, Polls, check_log
+from checkers.sequential import check_sequential
+from checkers.sessions import check_sessions, claims_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 NOTHING = "no operation of any log was answered: nothing happened"
@@ -48,6 +55,7 @@ class _Log:
     ends: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     """(key, at, call, ret, line)"""
     gaps: bool = False
+    doubts: list[str] = field(default_factory=list)
 
     def key(self, key: Any) -> int:
         return self.keys.setdefault(frozen(key), len(self.keys))
@@ -57,7 +65,9 @@ class _Log:
 
     def append(self, call: Call, key: Any, value: Any, offset: int | None) -> None:
         outcome = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}[call.type]
-        ret = int(NEVER) if call.ret is None else call.ret
+        if self.gaps and offset is None and outcome == ACKED:
+            outcome = UNKNOWN
+        ret = int(NEVER) if call.ret is None or outcome == UNKNOWN else call.ret
         place = -1 if offset is None or outcome != ACKED else offset
         self.appends.append((self.key(key), self.value(value), place, call.call, ret, outcome, call.line))
 
@@ -76,7 +86,7 @@ class _Log:
 
 def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """Logs by key."""
-    log = _Log(gaps=any(_is_kafka(call) for call in calls))
+    log = _Log(gaps=any(is_kafka(call) for call in calls))
     for call in calls:
         _READERS.get(call.f, _unknown_f)(log, call, place)
     if not log.keys:
@@ -85,9 +95,33 @@ def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verd
     result = check_log(columns, gaps=log.gaps)
     measures = {"operations": len(calls), "objects": len(log.keys), "messages": int(columns.polls.count.sum())}
     names = _Names(list(log.keys), list(log.values))
-    anomalies = tuple(_anomaly(calls, violation, names) for violation in result.violations)
-    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if result.unknown else Outcome.PASS
-    return Verdict("log", outcome, anomalies, measures, result.unknown)
+    grades = _grades(columns, calls) if result.violations and not log.gaps else ""
+    anomalies = [_anomaly(calls, violation, names, grades) for violation in result.violations]
+    anomalies += consumer_anomalies(calls) if log.gaps else []
+    reasons = (*result.unknown, *log.doubts)
+    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict("log", outcome, tuple(anomalies), measures, reasons)
+
+
+def _grades(columns: LogInput, calls: Sequence[Call]) -> str:
+    """Which weaker grades hold, in words."""
+    process_of = _processes(calls)
+    consistent = check_sequential(columns, process_of).consistent
+    words = {True: "is", False: "is not either", None: "may be"}[consistent]
+    broken = sorted(violation.kind for violation in check_sessions(claims_of(columns, process_of)))
+    sessions = f"{', '.join(broken)} broken" if broken else "no session guarantee is broken"
+    return f" Sequentially consistent it {words}; {sessions}."
+
+
+def _processes(calls: Sequence[Call]) -> Any:
+    """By line a number for its process; one that got no answer goes on under a new one."""
+    numbers: dict[Any, int] = {}
+    process_of = np.zeros(1 + max(call.line for call in calls), dtype=np.int64)
+    for fresh, call in enumerate(calls):
+        process_of[call.line] = numbers.setdefault(call.process, fresh)
+        if call.type == "info":
+            del numbers[call.process]
+    return process_of
 
 
 def _unknown_f(log: _Log, call: Call, place: str) -> None:
@@ -120,7 +154,7 @@ def _whole(log: _Log, call: Call, key: Any, values: Any, place: str) -> None:
 
 
 def _poll(log: _Log, call: Call, place: str) -> None:
-    if _is_kafka(call):
+    if is_kafka(call):
         _txn(log, call, place)
         return
     if call.type != "ok":
@@ -131,16 +165,13 @@ def _poll(log: _Log, call: Call, place: str) -> None:
     log.poll(call, call.key, [(at + index, value) for index, value in enumerate(call.answered)], at)
 
 
+def _no_claim(log: _Log, call: Call, place: str) -> None:
+    """Nothing about any log."""
+
+
 def _end(log: _Log, call: Call, place: str) -> None:
     if call.type == "ok":
         log.end(call, call.key, _offset(call.answered, call, place))
-
-
-def _is_kafka(call: Call) -> bool:
-    steps = call.asked
-    return (
-        isinstance(steps, list) and bool(steps) and isinstance(steps[0], list) and steps[0][:1] in (["send"], ["poll"])
-    )
 
 
 def _txn(log: _Log, call: Call, place: str) -> None:
@@ -148,10 +179,19 @@ def _txn(log: _Log, call: Call, place: str) -> None:
     steps = call.answered if call.type == "ok" and call.answered is not None else call.asked
     if not isinstance(steps, list) or not all(isinstance(step, list) and step for step in steps):
         raise malformed(place, call, "a transaction is a list of operations")
-    if len(steps) > 1:
+    if len(steps) > 1 and not _is_of_one_kind(steps):
         raise DoesNotFit(f"transactions of several operations are no operations of a log ({call.words()})")
+    if len(steps) > 1 and call.type == "info" and steps[0][0] == "send":
+        log.doubts.append(
+            f"whether several sends without an answer stand or fall together is not known ({call.words()})"
+        )
     for step in steps:
         _step(log, call, step, place)
+
+
+def _is_of_one_kind(steps: list[list[Any]]) -> bool:
+    """Several sends, or several polls, are so many operations of one client at once."""
+    return {step[0] for step in steps} in ({"send"}, {"poll"})
 
 
 def _step(log: _Log, call: Call, step: list[Any], place: str) -> None:
@@ -181,6 +221,7 @@ def _polled(log: _Log, call: Call, logs: Any, place: str) -> None:
 
 
 _READERS = {"append": _append, "read": _read, "poll": _poll, "end": _end, "txn": _txn, "send": _txn}
+_READERS |= dict.fromkeys((*ASSIGNS, *SAYS_NOTHING), _no_claim)
 
 
 def log_input(log: _Log) -> LogInput:
@@ -252,11 +293,13 @@ class _Names:
     values: list[Any]
 
 
-def _anomaly(calls: Sequence[Call], violation: LogViolation, names: _Names) -> Anomaly:
+def _anomaly(calls: Sequence[Call], violation: LogViolation, names: _Names, grades: str) -> Anomaly:
     words = "; ".join(call.words() for call in calls if call.line in violation.ops)
     key = names.keys[violation.queue]
     where = f"log {key!r}, " if key is not None else ""
     values = ", ".join(repr(names.values[value]) for value in violation.values if 0 <= value < len(names.values))
-    sentence = f"{violation.kind} at {where}offsets {violation.low} to {violation.high} ({values}). Proof: {words}"
+    sentence = (
+        f"{violation.kind} at {where}offsets {violation.low} to {violation.high} ({values}). Proof: {words}.{grades}"
+    )
     details = {"low": violation.low, "high": violation.high, "count": violation.count}
     return Anomaly(violation.kind, sentence, violation.ops, details)

@@ -34,12 +34,12 @@ def check_foreign_queue(calls: Sequence[Call], place: str, refusals: bool, *, or
     measures: dict[str, Any] = {"operations": len(calls)}
     repeated = []
     for part in by_key(calls).values():
-        rows = [row for call in part for row in _rows(call, place)]
+        rows = [row for call in part for row in rows_of(call, place)]
         values = [row[1] for row in rows if row[0] == "enqueue"]
         if len(set(values)) < len(values):
             repeated.append(rows)
             continue
-        queue, names = _columns(rows)
+        queue, names = columns_of(rows)
         totals = total_queue(queue)
         measures |= {field: measures.get(field, 0) + getattr(totals, field) for field in totals.__slots__}
         result = check_queue(queue, ordered=ordered)
@@ -54,7 +54,8 @@ Row = tuple[str, Any, int, int | None, str, int]
 """(kind, value, call, ret, type, line)"""
 
 
-def _rows(call: Call, place: str) -> list[Row]:
+def rows_of(call: Call, place: str) -> list[Row]:
+    """What one call put in or took out."""
     if call.f == "enqueue":
         return [("enqueue", frozen(call.asked), call.call, call.ret, call.type, call.line)]
     if call.f == "drain":
@@ -80,7 +81,7 @@ def _drain(call: Call, place: str) -> list[Row]:
     return [*taken, ("empty", None, call.call, call.ret, "ok", call.line)]
 
 
-def _columns(rows: list[Row]) -> tuple[QueueInput, dict[int, Any]]:
+def columns_of(rows: list[Row]) -> tuple[QueueInput, dict[int, Any]]:
     numbers: dict[Any, int] = {}
     for kind, value, *_ in rows:
         if kind in ("enqueue", "dequeue"):

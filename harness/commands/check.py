@@ -33,7 +33,7 @@ exit codes:
 """
 
 
-MODELS = ("register", "kv", "queue", "bag", "set", "log", "mutex")
+MODELS = ("register", "kv", "queue", "bag", "total-queue", "set", "log", "mutex")
 """The models of ``checkers.foreign``, named here so that ``--help`` loads nothing."""
 
 

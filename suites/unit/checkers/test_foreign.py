@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from checkers.foreign import MODELS, check_file
+from checkers.foreign import MODELS, NOTHING_READ, check_file
 from checkers.history import HistoryFormatError
 from checkers.importers.edn import Keyword, read_all
 from checkers.importers.files import read_calls
@@ -256,11 +256,12 @@ def test_a_refused_swap_is_evidence_in_text_logs_only(tmp_path: Path) -> None:
         (0, "fail", "cas", "[1 2]"),
     ]
     assert judge(tmp_path, log_lines(*ops), "register").outcome is Outcome.FAIL
-    assert judge(tmp_path, edn(*ops), "register").outcome is Outcome.PASS
+    read = [(0, "invoke", "read", "nil"), (0, "ok", "read", "1")]
+    assert judge(tmp_path, edn(*ops, *read), "register").outcome is Outcome.PASS
 
 
 def test_the_nemesis_is_no_process(tmp_path: Path) -> None:
-    text = edn(*done(("write", 1, 1))) + '\n{:process :nemesis, :type :info, :f :kill, :value "n1"}'
+    text = edn(*done(("write", 1, 1), ("read", "nil", 1))) + '\n{:process :nemesis, :type :info, :f :kill, :value "n1"}'
     assert judge(tmp_path, text, "register").outcome is Outcome.PASS
 
 
@@ -365,3 +366,74 @@ def test_locks(tmp_path: Path) -> None:
     freed = [(0, "invoke", "release", None), (0, "ok", "release", None)]
     assert judge(tmp_path, lines(*held, *freed, *other), "mutex").outcome is Outcome.PASS
     assert judge(tmp_path, lines(*held, *other, *freed), "mutex").outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [
+        ("register", [("write", 1, 1)]),
+        ("kv", [("put", "a", "a"), ("append", "b", "b")]),
+        ("queue", [*QUEUE]),
+        ("bag", [*QUEUE]),
+        ("log", [("append", "a", {"offset": 0})]),
+        ("log", [txn(("append", "x", 1))]),
+        ("log", [("send", [["send", "k", "a"]], [["send", "k", [5, "a"]]])]),
+    ],
+)
+def test_acknowledgements_alone_prove_nothing(tmp_path: Path, model: str, steps: list[tuple[str, Any, Any]]) -> None:
+    verdict = judge(tmp_path, lines(*done(*steps)), model)
+    assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, (NOTHING_READ,))
+
+
+def test_but_they_may_contradict_each_other(tmp_path: Path) -> None:
+    steps = [("append", "a", {"offset": 0}), ("append", "b", {"offset": 0})]
+    assert judge(tmp_path, lines(*done(*steps)), "log").outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcome", "kinds"),
+    [
+        ([*QUEUE, ("dequeue", None, "b"), ("dequeue", None, "a")], "PASS", []),
+        ([*QUEUE, ("dequeue", None, "b")], "FAIL", ["lost"]),
+        ([*QUEUE, ("drain", None, ["b", "a"]), ("dequeue", None, "c")], "FAIL", ["unexpected"]),
+        ([*QUEUE, ("drain", None, ["b", "a", "a"])], "FAIL", ["duplicated"]),
+        ([*QUEUE, *QUEUE, ("drain", None, ["b", "a", "a", "b"])], "PASS", []),
+        ([*QUEUE, *QUEUE, ("drain", None, ["b", "a", "a"])], "FAIL", ["lost"]),
+    ],
+)
+def test_total_queues(tmp_path: Path, steps: list[tuple[str, Any, Any]], outcome: str, kinds: list[str]) -> None:
+    verdict = judge(tmp_path, lines(*done(*steps)), "total-queue")
+    assert (verdict.outcome.name, [anomaly.kind for anomaly in verdict.anomalies]) == (outcome, kinds)
+
+
+def test_what_an_unanswered_dequeue_may_have_taken_is_possibly_lost(tmp_path: Path) -> None:
+    crashed = [(1, "invoke", "dequeue", None), (1, "info", "dequeue", None)]
+    text = lines(*done(*QUEUE), *crashed, *done(("dequeue", None, "b")))
+    assert judge(tmp_path, text, "total-queue").outcome is Outcome.UNKNOWN
+    text = lines(*done(*QUEUE), *crashed)
+    assert judge(tmp_path, text, "total-queue").anomalies[0].kind == "lost", "two are missing, and one dequeue took one"
+
+
+def test_a_failure_of_a_log_says_which_weaker_grades_hold(tmp_path: Path) -> None:
+    """Another process reads nothing after it was acknowledged: stale, and still sequentially consistent."""
+    other = [(1, "invoke", "read", None), (1, "ok", "read", [])]
+    sentence = judge(tmp_path, lines(*done(("append", 1, None)), *other), "log").anomalies[0].sentence
+    assert sentence.endswith("Sequentially consistent it is; no session guarantee is broken.")
+    sentence = judge(tmp_path, lines(*done(("append", 1, None), ("read", None, []))), "log").anomalies[0].sentence
+    assert sentence.endswith("Sequentially consistent it is not either; read-your-writes broken.")
+
+
+def test_a_process_without_an_answer_is_another_one_afterwards(tmp_path: Path) -> None:
+    lost = [*done(("append", 1, {"offset": 0})), (0, "invoke", "append", 2), (0, "info", "append", 2)]
+    sentence = judge(tmp_path, lines(*lost, *done(("end", None, 0))), "log").anomalies[0].sentence
+    assert sentence.endswith("Sequentially consistent it is; no session guarantee is broken.")
+
+
+def test_operations_of_the_kafka_workload_that_say_nothing_are_no_errors(tmp_path: Path) -> None:
+    steps = [
+        ("assign", ["k"], ["k"]),
+        ("send", [["send", "k", "a"]], [["send", "k", [5, "a"]]]),
+        ("crash", None, None),
+        ("poll", [["poll"]], [["poll", {"k": [[5, "a"]]}]]),
+    ]
+    assert judge(tmp_path, lines(*done(*steps)), "log").outcome is Outcome.PASS
