@@ -240,19 +240,21 @@ def run_matrix(plan: Plan, jobs: int = JOBS) -> Iterator[Report]:
                     yield from _finished(pending)
             while pending:
                 yield from _finished(pending)
+        except BrokenProcessPool as error:
+            raise HarnessError("a worker process died", hint="out of memory? try --jobs 1") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _finished(pending: set[Future[Report]]) -> list[Report]:
-    """Wait for the next ones and take them out; in the order of row, column and seed, not of a set."""
+def _finished(pending: set[Future[Report]]) -> Iterator[Report]:
+    """Wait for the next ones and take them out; in the order of row, column and seed, not of a set. When a worker has
+    died, those that were done before come first, then ``BrokenProcessPool``."""
     done, _ = wait(pending, return_when=FIRST_COMPLETED)
     pending -= done
-    try:
-        reports = [future.result() for future in done]
-    except BrokenProcessPool as error:
-        raise HarnessError("a worker process died", hint="out of memory? try --jobs 1") from error
-    return sorted(reports, key=lambda report: (report.row, report.column, report.seed))
+    whole = [future.result() for future in done if future.exception() is None]
+    yield from sorted(whole, key=lambda report: (report.row, report.column, report.seed))
+    for future in done:
+        future.result()
 
 
 def _begin_worker() -> None:

@@ -26,6 +26,7 @@ examples:
 exit codes:
   0 every cell PASS    1 some cell FAIL    2 some cell UNKNOWN    3 a worker died    64 usage    130 interrupted
 """
+ENDING = ("no more runs begin; when those under way have ended, the table of all that are done", "already ending")
 WIDTH_WITHOUT_TERMINAL = 120
 FINDINGS_MAX = 12
 COLUMNS_MAX = 8
@@ -82,9 +83,12 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.document(_document(plan, cells))
     _show(plan, cells, terminal)
     terminal.result(f"seeds {text(plan.seeds[0])}..{text(plan.seeds[-1])}, {len(reports)} runs")
+    runs = len(plan.cells()) * len(plan.seeds)
+    if not (is_whole := len(reports) == runs):
+        why = "broken off" if trouble else "interrupted"
+        terminal.result(f"{why}: {runs - len(reports)} of {runs} runs are missing")
     if trouble is not None:
         raise trouble
-    is_whole = len(reports) == len(plan.cells()) * len(plan.seeds)
     return EXIT_CODES[max(cell.outcome for cell in cells)] if is_whole else EXIT_INTERRUPTED
 
 
@@ -121,7 +125,7 @@ def _run(plan: Plan, jobs: int, terminal: Terminal) -> tuple[list[Report], Harne
     reports: list[Report] = []
     trouble: HarnessError | None = None
     pace = Pace(len(plan.cells()) * len(plan.seeds))
-    with interruptible(terminal) as interrupt, Ticker(terminal) as ticker:
+    with interruptible(terminal, ENDING) as interrupt, Ticker(terminal) as ticker:
         running = run_matrix(plan, jobs)
         try:
             for report in running:

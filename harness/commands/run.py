@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.terminal import Terminal, Ticker
 
@@ -215,8 +215,15 @@ def document(result: RunResult, replay: str = "") -> dict[str, Any]:
     }
 
 
+STOPPING: Final = (
+    "stopping: healing, draining and judging what there is; again to leave without a verdict",
+    "healing and leaving",
+)
+"""What is said of a first and of any further request to end."""
+
+
 @contextmanager
-def interruptible(terminal: Terminal) -> Iterator[Interrupt]:
+def interruptible(terminal: Terminal, said: tuple[str, str] = STOPPING) -> Iterator[Interrupt]:
     """Ctrl-C and SIGTERM press the button of an :class:`Interrupt` instead of raising somewhere in the middle."""
     from harness.run import Interrupt
 
@@ -224,8 +231,8 @@ def interruptible(terminal: Terminal) -> Iterator[Interrupt]:
 
     def press(number: int, frame: FrameType | None) -> None:
         interrupt.press()
-        said = "stopping: healing, draining and judging what there is; again to leave without a verdict"
-        terminal.say(f"\n{said}" if interrupt.presses == 1 else "\nhealing and leaving")
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        terminal.say(f"\n{name}: {said[interrupt.presses > 1]}")
 
     before = {number: signal.signal(number, press) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

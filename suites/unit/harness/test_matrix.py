@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -105,22 +108,13 @@ def test_names_are_known_and_counted_once() -> None:
         chosen("fault", ["kil"], COLUMNS, ())
 
 
-def test_a_matrix_that_is_asked_to_end_shows_what_it_has_also_if_its_workers_are_asked_too(tmp_path) -> None:
-    words = [
-        "matrix",
-        "--seeds",
-        "1000",
-        "--seed",
-        "1",
-        "--fault",
-        "kill",
-        "--row",
-        "single-master/async",
-        "--jobs",
-        "1",
-    ]
+@pytest.fixture
+def running(tmp_path) -> Iterator[subprocess.Popen[str]]:
+    """A matrix of a thousand runs with one worker, in a process group of its own, that has runs to show."""
+    cell = ["--fault", "kill", "--row", "single-master/async"]
+    words = ["matrix", "--seeds", "1000", "--seed", "1", *cell, "--jobs", "1", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "harness.cli", *words, "--out", str(tmp_path)],
+        [sys.executable, "-m", "harness.cli", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -128,9 +122,38 @@ def test_a_matrix_that_is_asked_to_end_shows_what_it_has_also_if_its_workers_are
     )
     assert process.stderr is not None
     assert any("a minute" in line for line in process.stderr), "it has runs to show"
-    os.killpg(process.pid, signal.SIGTERM)
-    out, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    yield process
+    if process.poll() is None:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("whom", ["the matrix", "its workers, too"])
+def test_a_matrix_that_is_asked_to_end_says_so_and_shows_what_it_has(running, whom: str) -> None:
+    if whom == "the matrix":
+        running.terminate()
+    else:
+        os.killpg(running.pid, signal.SIGTERM)
+    out, said = running.communicate(timeout=240)
+    assert running.returncode == 130, said
     assert "single-master/async" in out
-    assert "PASS" in out
+    assert re.search(r"PASS (\d+)/\1\b", out), "the table has the runs that were done, and no others"
+    assert re.search(r"interrupted: \d+ of 1000 runs are missing", out)
+    assert "SIGTERM: no more runs begin" in said
     assert "worker" not in said.split("1 workers")[-1]
+
+
+def test_a_matrix_whose_worker_dies_shows_what_it_has_and_says_what_happened(running) -> None:
+    os.kill(_worker_of(running.pid), signal.SIGKILL)
+    out, said = running.communicate(timeout=240)
+    assert running.returncode == 3, said
+    assert re.search(r"PASS (\d+)/\1\b", out)
+    assert re.search(r"broken off: \d+ of 1000 runs are missing", out)
+    assert "a worker process died" in said
+    assert "Traceback" not in said
+
+
+def _worker_of(pid: int) -> int:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    (worker,) = [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
+    return worker
