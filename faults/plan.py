@@ -134,7 +134,7 @@ def _verb(do: str) -> tuple[Verb, Alias]:
     if do in ALIASES:
         return VERBS[ALIASES[do].verb], ALIASES[do]
     close = suggestion(do, (*VERBS, *ALIASES))
-    exists = f"built so far: {', '.join(VERBS)}"
+    exists = f"there are {', '.join(VERBS)}"
     raise PlanError(f"unknown fault {do!r}", key="do", hint=f"{close}; {exists}" if close.startswith("did") else exists)
 
 

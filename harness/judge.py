@@ -56,10 +56,12 @@ def _expectations(verdicts: Sequence[Verdict], expect: Mapping[str, Any]) -> lis
         return []
     wanted = str(expect["because"])
     found = Counter(anomaly.kind for verdict in verdicts for anomaly in verdict.anomalies if not anomaly.allowed)
+    others = ", ".join(sorted(found.keys() - {wanted}))
     if found[wanted]:
-        return [Verdict(EXPECTATION, Outcome.PASS, measures={"because": wanted, "shown": found[wanted]})]
-    others = f"; seen instead: {', '.join(sorted(found))}" if found else ""
-    reason = f"this scenario is there to show a failure of the kind {wanted!r}, and none was seen{others}"
+        measures = {"because": wanted, "shown": found[wanted], **({"beside": others} if others else {})}
+        return [Verdict(EXPECTATION, Outcome.PASS, measures=measures)]
+    instead = f"; seen instead: {others}" if others else ""
+    reason = f"this scenario is there to show a failure of the kind {wanted!r}, and none was seen{instead}"
     return [Verdict(EXPECTATION, Outcome.UNKNOWN, reasons=(reason,))]
 
 

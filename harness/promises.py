@@ -24,7 +24,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -40,6 +40,8 @@ from harness.matrix import ROWS, exists, scenario_of
 from harness.scenario import Scenario, shipped
 from harness.scenario_file import load
 
+NOT_READY: Final = "NOT READY"
+"""The outcome of a seed whose cluster did not get ready."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 CLAIMS: Final = ROOT / "suites" / "chaos" / "claims.yaml"
 RESULTS: Final = ROOT / "docs" / "promises-results.json"
@@ -95,20 +97,15 @@ def write_results(results: Iterable[Result], path: Path = RESULTS) -> None:
 
 
 def merged(old: Sequence[Result], new: Sequence[Result]) -> list[Result]:
-    """*new* replaces what *old* has of the same scenario, backend and target; a note is kept."""
-    notes = {_key(result): result.note for result in old}
-    fresh = {_key(result): _noted(result, notes.get(_key(result), "")) for result in new}
+    """*new* replaces what *old* has of the same scenario, backend and target; a note is kept, but for the one that says
+    why a cluster did not get ready."""
+    notes = {_key(result): result.note for result in old if NOT_READY not in result.outcomes}
+    fresh = {_key(result): replace(result, note=result.note or notes.get(_key(result), "")) for result in new}
     return [result for result in old if _key(result) not in fresh] + list(fresh.values())
 
 
 def _key(result: Result) -> tuple[str, str, str]:
     return result.scenario, result.backend, result.target
-
-
-def _noted(result: Result, note: str) -> Result:
-    return Result(
-        **{**{name: getattr(result, name) for name in Result.__dataclass_fields__}, "note": result.note or note}
-    )
 
 
 def claim_scenarios() -> list[Scenario]:
@@ -127,12 +124,17 @@ def _record(scenario: Scenario, backend: str, target: str, seeds: Sequence[int])
     from harness.run import run_scenario
 
     keep: Literal["all", "failures"] = "failures" if backend == "sim" else "all"
-    try:
-        runs = [run_scenario(scenario, backend=backend, target=target, seed=seed, keep=keep) for seed in seeds]
-    except ClusterError as error:  # what keeps a cluster from getting ready is what came out
-        return Result(scenario.name, backend, target, {"NOT READY": len(seeds)}, {}, runfolder.commit(), error.what)
-    came_out = [(run.outcome.name, headline((v.check, v.measures) for v in run.verdicts)) for run in runs]
-    return _result(scenario.name, backend, target, came_out, runfolder.commit())
+    came_out: list[tuple[str, Mapping[str, int]]] = []
+    note = ""
+    for seed in seeds:
+        try:
+            run = run_scenario(scenario, backend=backend, target=target, seed=seed, keep=keep)
+        except ClusterError as error:  # what keeps a cluster from getting ready is what came out
+            came_out.append((NOT_READY, {}))
+            note = error.what
+        else:
+            came_out.append((run.outcome.name, headline((v.check, v.measures) for v in run.verdicts)))
+    return replace(_result(scenario.name, backend, target, came_out, runfolder.commit()), note=note)
 
 
 def _result(

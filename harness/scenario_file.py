@@ -240,6 +240,7 @@ def _bind(binder: Binder, root: Node) -> Scenario:
     )
     if mode:
         _check_topology(binder, keys.get("topology", root), scenario)
+        _check_properties(binder, keys.get("properties", root), scenario)
         _check_load(binder, keys.get("workload", root), scenario)
     if "expect" in keys:
         _check_expect(binder, keys["expect"])
@@ -285,6 +286,10 @@ def _properties_of(binder: Binder, node: Node, kind: str) -> Mapping[str, str]:
         if name in OWN_PROPERTIES:
             binder.problem(key_node, f"{name} is not set here", OWN_PROPERTIES[name])
         found[name] = binder.text(value, name)
+        for blank in re.findall(r"\{[^}]*\}", found[name]):
+            if kind != "slave" or blank != "{master}":
+                hint = "{master} in a property of slaves stands for the master's host"
+                binder.problem(value, f"{blank} in {name} stands for nothing", hint)
     return found
 
 
@@ -350,6 +355,11 @@ def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
         binder.problem(node, f"mode single-master has one broker, not {topology.brokers}", "or use multi-master")
     if mode == "multi-master" and topology.brokers < 2:
         binder.problem(node, "mode multi-master needs at least 2 brokers", "or use single-master")
+
+
+def _check_properties(binder: Binder, node: Node, scenario: Scenario) -> None:
+    if "slave" in scenario.properties and not has_slaves(scenario.mode):
+        binder.problem(node, f"mode {scenario.mode} has no slaves to have properties", "leave out slave")
 
 
 def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:

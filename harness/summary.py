@@ -52,7 +52,7 @@ class Judged(Protocol):
 def lines_of(judged: Judged, *, report: str = "", replay: str = "", style: Style = lambda name: name) -> list[str]:
     """The summary; *style* colours the name of an outcome."""
     head = f"{style(judged.outcome.name)}  {judged.scenario}  ({judged.backend}, {judged.target})"
-    head += "  as expected" if is_as_expected(judged.outcome, judged.verdicts) else ""
+    head += _as_expected(judged.verdicts) if is_as_expected(judged.outcome, judged.verdicts) else ""
     tail = [f"seed {seed_text(judged.seed)}"]
     tail += [f"report: {report}"] if report else []
     tail += [f"replay: {replay}"] if replay else []
@@ -62,6 +62,12 @@ def lines_of(judged: Judged, *, report: str = "", replay: str = "", style: Style
 def is_as_expected(outcome: Outcome, verdicts: Sequence[Verdict]) -> bool:
     """Whether this is the failure that its scenario is there to show. It stays a failure."""
     return outcome is Outcome.FAIL and any(v.check == "expectation" and v.outcome is Outcome.PASS for v in verdicts)
+
+
+def _as_expected(verdicts: Sequence[Verdict]) -> str:
+    """With the kinds of failures that the scenario does not name: they may follow from it, and may be news."""
+    beside = next(v.measures.get("beside") for v in verdicts if v.check == "expectation")
+    return f"  as expected, beside {beside}" if beside else "  as expected"
 
 
 def headline(judged: Judged) -> str:

@@ -92,7 +92,9 @@ def test_it_fails_for_the_reason_it_names(chaos_run: Callable[..., RunResult], n
     assert is_as_expected(result.outcome, result.verdicts)
     found = [anomaly for anomaly in anomalies(result) if anomaly.kind == FINDINGS[name].kind]
     assert any(all(words in anomaly.sentence for words in FINDINGS[name].words) for anomaly in found), found
-    assert lines_of(result)[0].endswith("as expected")
+    others = {anomaly.kind for anomaly in anomalies(result)} - {FINDINGS[name].kind}
+    head = lines_of(result)[0]
+    assert head.endswith(f"as expected, beside {', '.join(sorted(others))}" if others else "as expected")
 
 
 @pytest.mark.on("sim")

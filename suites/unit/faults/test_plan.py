@@ -57,7 +57,7 @@ def test_a_fixed_span_draws_nothing_so_that_other_draws_stay_where_they_are() ->
     ("fault", "key", "what", "hint"),
     [
         ({"do": "kil"}, "do", "unknown fault 'kil'", "did you mean 'kill'?"),
-        ({"do": "melt"}, "do", "unknown fault 'melt'", "built so far: kill, stop, pause"),
+        ({"do": "melt"}, "do", "unknown fault 'melt'", "there are kill, stop, pause"),
         ({"at": "10"}, "at", "'10' is not a duration", ""),
         ({"at": "9s..4s"}, "at", "ends before it begins", ""),
         ({"hold": "soon"}, "for", "'soon' is not a duration", ""),

@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import yaml
 
+from harness.errors import ClusterError
+from harness.matrix import scenario_of
 from harness.promises import (
     CLAIMS,
     PAGE,
     Result,
     claim_scenarios,
+    grid,
     headline,
     merged,
     page,
     read_results,
+    record,
     recorded_in,
     write_results,
 )
@@ -36,8 +40,8 @@ def test_every_claim_that_a_scenario_names_is_a_claim():
     assert named <= set(known)
 
 
-def test_every_result_is_of_a_scenario_that_is_there():
-    names = {scenario.name for scenario in claim_scenarios()}
+def test_every_result_is_of_a_scenario_or_a_cell_that_is_there():
+    names = {scenario.name for scenario in claim_scenarios()} | {scenario_of(*cell).name for cell in grid()}
     assert {r.scenario for r in read_results()} <= names
 
 
@@ -53,6 +57,25 @@ def test_new_results_replace_old_ones_and_keep_their_note():
     old = [result(note="seen"), result(scenario="other")]
     new = [result(outcomes={"FAIL": 1})]
     assert merged(old, new) == [result(scenario="other"), result(outcomes={"FAIL": 1}, note="seen")]
+
+
+def test_a_note_that_says_why_a_cluster_did_not_get_ready_goes_when_it_did():
+    old = [result(outcomes={"NOT READY": 1}, note="broker-a-1 is not registered")]
+    assert merged(old, [result()]) == [result()]
+
+
+def test_a_seed_whose_cluster_did_not_get_ready_is_counted_beside_the_others(monkeypatch):
+    claim = claim_scenarios()[0].name
+    runs = iter([ClusterError("nothing arrives at broker-a-1"), tiny(KILL)])
+
+    def run(scenario, **options):
+        if isinstance(came := next(runs), ClusterError):
+            raise came
+        return run_scenario(came, seed=options["seed"], keep="none")
+
+    monkeypatch.setattr("harness.run.run_scenario", run)
+    (recorded,) = record("sim", "reference", [1, 2], only=claim)
+    assert (recorded.outcomes, recorded.note) == ({"NOT READY": 1, "PASS": 1}, "nothing arrives at broker-a-1")
 
 
 def test_results_survive_their_file(tmp_path):

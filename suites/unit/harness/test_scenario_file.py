@@ -115,13 +115,16 @@ def scenario_with(line: str) -> str:
             "properties: {broker: {flushDiskType: SYNC_FLUSH}}",
             "flushDiskType is not set here|x.yaml:4:23|say topology: {flush: sync}",
         ),
+        ("properties: {broker: {x: '{mastr}:1'}}", "{mastr} in x stands for nothing|x.yaml:4:26|{master} in a"),
+        ("properties: {broker: {x: '{master}'}}", "{master} in x stands for nothing|x.yaml:4:26|"),
+        ("properties: {slave: {x: y}}", "mode single-master has no slaves to have properties|x.yaml:4:13|leave out"),
         ("faults: {at: 1s}", "faults must be a list, not a mapping|x.yaml:4:9|"),
         ("faults: [{do: kill, on: masters}]", "a fault lacks 'at'|x.yaml:4:10|"),
         ("faults: [{at: 10, do: kill, on: masters}]", "'10' is not a duration|x.yaml:4:15|"),
-        ("faults: [{at: 1s, do: kil, on: masters}]", "unknown fault 'kil'|x.yaml:4:23|did you mean 'kill'?; built"),
+        ("faults: [{at: 1s, do: kil, on: masters}]", "unknown fault 'kil'|x.yaml:4:23|did you mean 'kill'?; there"),
         (
             "faults: [{at: 1s, do: tear_write, on: masters}]",
-            "unknown fault 'tear_write'|x.yaml:4:23|built so far: kill",
+            "unknown fault 'tear_write'|x.yaml:4:23|there are kill",
         ),
         ("faults: [{at: 1s, do: kill, on: mastr(a)}]", "unknown selector 'mastr'|x.yaml:4:33|did you mean 'master'?"),
         (

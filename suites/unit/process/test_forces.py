@@ -106,6 +106,7 @@ def test_a_tracer_that_cannot_attach_says_why(tmp_path: Path) -> None:
 @traced
 def test_a_tracer_that_takes_too_long_is_ended_and_no_fault(world: TinyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strace, "ATTACH_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(strace, "is_traced", lambda pid, by: False)
     with pytest.raises(InjectionFailed, match="it took too long"):
         world.do(world.levers.fail_forces, NODE)
     assert not world.levers.forces_fail(NODE)
