@@ -77,18 +77,37 @@ def _stuck(calls: Sequence[Call], result: SearchResult, part: list[Operation], m
     stuck = result.stuck
     if stuck is None:
         return Anomaly("no-order", "no order of the operations agrees with their answers")
+    if result.proof:
+        return _late(calls, result.proof, stuck)
     window = window_of(part, model, stuck)
-    lines = sorted(operation.op for operation in window.operations)
-    shown = f"{', '.join(map(str, lines[:20]))}{' …' if len(lines) > 20 else ''}"
     states = " or ".join(repr(state) for state in result.states[:4])
     more = f" (or {len(result.states) - 4} more)" if len(result.states) > 4 else ""
     sentence = (
         f"no order agrees with {_words(calls, stuck.op)}: whatever is tried, the state before its return is "
         f"{states}{more}, and no open operation leads from there to its answer. Proof, from the state "
-        f"{window.initial!r} on: {calls[0].unit}s {shown}"
+        f"{window.initial!r} on: {_listed(calls, window.operations)}"
     )
     details = {"states": [repr(state) for state in result.states[:16]], "from": repr(window.initial)}
-    return Anomaly("no-order", sentence, (stuck.op, *(line for line in lines if line != stuck.op)), details)
+    return Anomaly("no-order", sentence, _ops(stuck, window.operations), details)
+
+
+def _late(calls: Sequence[Call], proof: Sequence[Operation], stuck: Operation) -> Anomaly:
+    """Operations that have no order, whatever came before them."""
+    sentence = (
+        f"no order agrees with {_words(calls, stuck.op)}: from no state at all is there one for the operations up to "
+        f"it. Proof: {_listed(calls, proof)}"
+    )
+    return Anomaly("no-order", sentence, _ops(stuck, proof), {"from": "any state"})
+
+
+def _listed(calls: Sequence[Call], operations: Sequence[Operation]) -> str:
+    lines = sorted(operation.op for operation in operations)
+    return f"{calls[0].unit}s {', '.join(map(str, lines[:20]))}{' …' if len(lines) > 20 else ''}"
+
+
+def _ops(stuck: Operation, operations: Sequence[Operation]) -> tuple[int, ...]:
+    """The operation in question first."""
+    return (stuck.op, *sorted(operation.op for operation in operations if operation.op != stuck.op))
 
 
 def _words(calls: Sequence[Call], line: int) -> str:

@@ -15,7 +15,7 @@ Limits. A model describes one object; :mod:`checkers.search` splits a history by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ class Model:
     reaches: Callable[[Any, Arg], bool] | None = None
     """Both or neither: where no operation that ``resets`` comes any more, can this state still become one in which the
     observer *arg* is legal? (A text that only grows must begin as the text that somebody reads.)"""
+    states: Callable[[Iterable[Arg]], list[Any]] | None = None
+    """All states to which operations with these arguments can lead, the initial one included, if they are few."""
 
 
 def _register(state: Any, arg: Arg) -> Any:
@@ -54,7 +56,12 @@ def _register(state: Any, arg: Arg) -> Any:
 
 def register(initial: State = None) -> Model:
     """``("write", v)``, ``("read", v)``, ``("cas", old, new)`` swapped, ``("refused", old)`` not swapped."""
-    return Model("register", initial, _register, lambda arg: arg[0] in ("read", "refused"), is_lazy=True)
+
+    def states(args: Iterable[Arg]) -> list[Any]:
+        return list(dict.fromkeys([initial, *(arg[-1] for arg in args if arg[0] in ("write", "cas"))]))
+
+    observers = ("read", "refused")
+    return Model("register", initial, _register, lambda arg: arg[0] in observers, is_lazy=True, states=states)
 
 
 def _key(state: Any, arg: Arg) -> Any:
@@ -158,4 +165,8 @@ def _mutex(state: Any, arg: Arg) -> Any:
 
 def mutex() -> Model:
     """``("acquire", owner)``, ``("release", owner)``, ``("refused", owner)``; free at first."""
-    return Model("mutex", None, _mutex, lambda arg: arg[0] == "refused", is_lazy=True)
+
+    def states(args: Iterable[Arg]) -> list[Any]:
+        return list(dict.fromkeys([None, *(owner for kind, owner in args if kind == "acquire")]))
+
+    return Model("mutex", None, _mutex, lambda arg: arg[0] == "refused", is_lazy=True, states=states)

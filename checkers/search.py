@@ -16,9 +16,13 @@ Model. Depth first over Wing and Gong's tree with Lowe's memory of configuration
   8  interning            states and arguments are small integers, transitions are computed once
   9  escalating budgets   over the parts of a history (:func:`search_parts`), so that one hard key does not hide an
                           easy violation of another
+ 10  late proofs          where the first budget is spent: are the last operations before the one that nothing has got
+                          past illegal by themselves, from every state (``Model.states``)? What returned before them is
+                          left out, what was open when they began may have happened or not
 
-Why 2 is exact: in any completion the observer can be moved to now. Why 6 is: an unknown operation that is not followed
-by one that needs it can be moved behind that, or left out.
+The steps 1 to 8 are in :mod:`checkers.search_tree`. Why 2 is exact: in any completion the observer can be moved to now.
+Why 6 is: an unknown operation that is not followed by one that needs it can be moved behind that, or left out. Why 10
+is: an order of the whole, cut where the last operations begin, is an order of these from the state that it has then.
 
 Limits. The problem is NP-complete: with k open operations the tree may have 2^k branches at each return. A spent budget
 answers ``None``, with the reason; it is never a pass.
@@ -27,57 +31,43 @@ answers ``None``, with the reason; it is never a pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
-from checkers.models import IMPOSSIBLE, Arg, Model
+from checkers.models import Model
+from checkers.search_tree import Operation, SearchResult, Tree
+
+__all__ = ["Operation", "SearchResult", "search", "search_parts", "until"]
 
 FIRST_BUDGET = 2_000
 BUDGET_FACTOR = 4
 BUDGET_MAX = 4_000_000
-_NEVER = 1 << 62
+LATE = (2, 16, 64, 256)
+"""So many of the last operations are tried by themselves."""
 
-
-class Operation(NamedTuple):
-    """``ret`` ``None``: unknown outcome, it may take effect at any time from ``call`` on, or never."""
-
-    call: int
-    ret: int | None
-    arg: Arg
-    op: int = -1
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """``linearizable`` ``None``: the budget was spent. ``stuck``: the operation whose return nothing could reach past,
-    and ``states``: the states in which the deepest attempts stood before it."""
-
-    linearizable: bool | None
-    configurations: int
-    stuck: Operation | None = None
-    states: tuple[Any, ...] = ()
-    reason: str = ""
+STATES_MAX = 64
 
 
 def search(operations: Sequence[Operation], model: Model, budget: int = BUDGET_MAX) -> SearchResult:
-    """Look for an order of *operations*, at most *budget* configurations long."""
-    return _Search(operations, model).run(budget)
+    """Look for an order of *operations*, at most *budget* configurations long; a legal one takes about one each."""
+    return search_parts([operations], model, budget, max(FIRST_BUDGET, len(operations)))[0]
 
 
 def search_parts(
-    parts: Sequence[Sequence[Operation]], model: Model, budget: int = BUDGET_MAX
+    parts: Sequence[Sequence[Operation]], model: Model, budget: int = BUDGET_MAX, first: int = FIRST_BUDGET
 ) -> tuple[SearchResult, int]:
-    """(result, index of the part that settles it). All parts must be linearizable; budgets grow in rounds."""
+    """(result, index of the part that settles it). All parts must be linearizable; budgets grow in rounds from *first*
+    on."""
     open_ = list(range(len(parts)))
-    spent, limit = 0, FIRST_BUDGET
-    searches = {index: _Search(parts[index], model) for index in open_}
+    spent, limit = 0, first
+    trees = {index: Tree(parts[index], model) for index in open_}
     while open_:
         still = []
         for index in open_:
-            result = searches[index].run(min(limit, budget))
+            result = _round(parts[index], trees[index], min(limit, budget))
             spent += result.configurations
             if result.linearizable is False:
-                return result, index
+                return replace(result, configurations=spent), index
             if result.linearizable is None:
                 still.append(index)
         if still and limit >= budget:
@@ -86,213 +76,64 @@ def search_parts(
     return SearchResult(True, spent), -1
 
 
-class _Search:
-    """One history of one object, prepared once: operations by return, candidates by R, interned states."""
+def _round(operations: Sequence[Operation], tree: Tree, limit: int) -> SearchResult:
+    """One part within *limit*; then a late proof, at the price of as much again for each length that is tried."""
+    result = tree.run(limit)
+    return result if result.linearizable is not None else late_proof(operations, tree.model, result, limit) or result
 
-    def __init__(self, operations: Sequence[Operation], model: Model) -> None:
-        self.model = model
-        self._args: dict[Arg, int] = {}
-        self._arg_values: list[Arg] = []
-        self._states: dict[Any, int] = {model.initial: 0}
-        self._state_values: list[Any] = [model.initial]
-        self._table: list[dict[int, int]] = []
-        done = [operation for operation in operations if operation.ret is not None]
-        self.done = sorted(done, key=lambda operation: (operation.ret, operation.call))
-        self._prepare_done()
-        self._prepare_unknown([operation for operation in operations if operation.ret is None])
-        self._prepare_resets([operation for operation in operations if operation.ret is None])
 
-    def _arg(self, arg: Arg) -> int:
-        number = self._args.get(arg)
-        if number is None:
-            number = self._args[arg] = len(self._arg_values)
-            self._arg_values.append(arg)
-            self._table.append({})
-        return number
+def late_proof(operations: Sequence[Operation], model: Model, spent: SearchResult, limit: int) -> SearchResult | None:
+    """A proof from the middle of the history on that *operations* are illegal; ``None`` if none was found.
 
-    def _prepare_done(self) -> None:
-        """For each R: its own bit, and the observers and mutators that may come before its return."""
-        count = len(self.done)
-        by_call = sorted(range(count), key=lambda index: self.done[index].call)
-        self.bit = [0] * count
-        self.observers: list[list[tuple[int, int]]] = []
-        self.waiters: list[list[tuple[int, int, int]]] = []
-        self.mutators: list[list[tuple[int, int]]] = []
-        args = [self._arg(operation.arg) for operation in self.done]
-        observes = [self.model.observes(arg) for arg in self._arg_values]
-        active: list[int] = []
-        free: list[int] = []
-        width = next_call = 0
-        for index, operation in enumerate(self.done):
-            assert operation.ret is not None
-            while next_call < count and self.done[by_call[next_call]].call <= operation.ret:
-                opened = by_call[next_call]
-                slot = free.pop() if free else width
-                width = max(width, slot + 1)
-                self.bit[opened] = 1 << slot
-                active.append(opened)
-                next_call += 1
-            active.sort()
-            self.observers.append([(self.bit[i], args[i]) for i in active if observes[args[i]]])
-            if self.model.resets is not None:
-                self.waiters.append([(self.bit[i], args[i], self._ret(i)) for i in active if observes[args[i]]])
-            self.mutators.append([(self.bit[i], args[i]) for i in active if not observes[args[i]]])
-            active.remove(index)
-            free.append(self.bit[index].bit_length() - 1)
+    *spent*: how far the search came before its budget was spent. *limit*: configurations to look at, for each length.
+    """
+    if model.states is None or spent.stuck is None:
+        return None
+    upto = until(operations, model, spent.stuck)
+    states = model.states(operation.arg for operation in upto)
+    if len(states) > STATES_MAX:
+        return None
+    returns = sorted(operation.ret for operation in upto if operation.ret is not None)
+    for count in LATE:
+        last = _from(upto, model, returns[-min(count, len(returns))])
+        if _is_illegal(last, model, states, limit):
+            return replace(spent, linearizable=False, reason="", proof=tuple(last))
+        if count >= len(returns):
+            break
+    return None
 
-    def _ret(self, index: int) -> int:
-        ret = self.done[index].ret
-        assert ret is not None
-        return ret
 
-    def _prepare_resets(self, unknown: list[Operation]) -> None:
-        """By R: the earliest invocation of an operation that resets the state and may still come."""
-        self.next_reset: list[int] = []
-        self._reachable: dict[tuple[int, int], bool] = {}
-        resets = self.model.resets
-        if resets is None:
-            return
-        soonest = min((operation.call for operation in unknown if resets(operation.arg)), default=_NEVER)
-        for operation in reversed(self.done):
-            if resets(operation.arg):
-                soonest = min(soonest, operation.call)
-            self.next_reset.append(soonest)
-        self.next_reset.reverse()
+def until(operations: Sequence[Operation], model: Model, stuck: Operation) -> list[Operation]:
+    """What was invoked before *stuck* returned; what had not returned by then becomes unknown."""
+    assert stuck.ret is not None
+    kept = []
+    for operation in operations:
+        if operation.call > stuck.ret:
+            continue
+        if operation.ret is None or operation.ret > stuck.ret:
+            if not model.observes(operation.arg):
+                kept.append(operation._replace(ret=None))
+        else:
+            kept.append(operation)
+    return kept
 
-    def _is_hopeless(self, at: int, mask: int, state: int) -> bool:
-        """Whether an open observer can never be legal again (step 7)."""
-        reaches, reset = self.model.reaches, self.next_reset[at]
-        assert reaches is not None
-        for bit, arg, ret in self.waiters[at]:
-            if not mask & bit and ret < reset:
-                possible = self._reachable.get((state, arg))
-                if possible is None:
-                    possible = reaches(self._state_values[state], self._arg_values[arg])
-                    self._reachable[state, arg] = possible
-                if not possible:
-                    return True
-        return False
 
-    def _prepare_unknown(self, unknown: list[Operation]) -> None:
-        """Equal unknown operations form a group, used in the order of invocation; observers have no effect at all."""
-        groups: dict[int, list[int]] = {}
-        for operation in sorted(unknown, key=lambda operation: operation.call):
-            if not self.model.observes(operation.arg):
-                groups.setdefault(self._arg(operation.arg), []).append(operation.call)
-        self.unknown: list[tuple[int, list[tuple[int, int]]]] = []
-        place = 0
-        for arg, calls in groups.items():
-            self.unknown.append((arg, [(call, 1 << (place + index)) for index, call in enumerate(calls)]))
-            place += len(calls)
+def _from(operations: Sequence[Operation], model: Model, begin: int) -> list[Operation]:
+    """Without what returned before *begin*; what was open then may have happened already: unknown."""
+    kept = []
+    for operation in operations:
+        if operation.ret is None or operation.call >= begin:
+            kept.append(operation)
+        elif operation.ret >= begin and not model.observes(operation.arg):
+            kept.append(operation._replace(ret=None))
+    return kept
 
-    def _step(self, state: int, arg: int) -> int:
-        """The state after *arg*, −1 if impossible; computed once."""
-        known = self._table[arg].get(state)
-        if known is None:
-            after = self.model.step(self._state_values[state], self._arg_values[arg])
-            known = -1 if after is IMPOSSIBLE else self._intern(after)
-            self._table[arg][state] = known
-        return known
 
-    def _intern(self, state: Any) -> int:
-        number = self._states.get(state)
-        if number is None:
-            number = self._states[state] = len(self._state_values)
-            self._state_values.append(state)
-        return number
-
-    def run(self, budget: int) -> SearchResult:
-        """Depth first from the beginning; memory is that of the configurations seen."""
-        end = len(self.done)
-        seen: dict[tuple[int, int, int], list[int]] = {}
-        deepest, states = -1, set[int]()
-        stack: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)]
-        count = 0
-        while stack:
-            at, mask, state, used = stack.pop()
-            at, mask = self._observe(at, mask, state)
-            if at == end:
-                return SearchResult(True, count)
-            key = (at, mask, state)
-            before = seen.get(key)
-            if before is None:
-                seen[key] = [used]
-            elif any(earlier & ~used == 0 for earlier in before):
-                continue
-            else:
-                before[:] = [earlier for earlier in before if used & ~earlier]
-                before.append(used)
-            count += 1
-            if count > budget:
-                return SearchResult(None, count, reason=f"more than {budget} configurations")
-            if at > deepest:
-                deepest, states = at, set()
-            if at == deepest:
-                states.add(state)
-            if self.next_reset and self._is_hopeless(at, mask, state):
-                continue
-            self._push(stack, at, mask, state, used)
-        return self._failed(deepest, states, count)
-
-    def _observe(self, at: int, mask: int, state: int) -> tuple[int, int]:
-        """Put in every observer that is legal now, and step over operations that are in."""
-        table, bits, end = self._table, self.bit, len(self.done)
-        while at < end:
-            for bit, arg in self.observers[at]:
-                if not mask & bit:
-                    after = table[arg].get(state)
-                    if (self._step(state, arg) if after is None else after) >= 0:
-                        mask |= bit
-            if not mask & bits[at]:
-                break
-            while at < end and mask & bits[at]:
-                mask ^= bits[at]
-                at += 1
-        return at, mask
-
-    def _push(self, stack: list[tuple[int, int, int, int]], at: int, mask: int, state: int, used: int) -> None:
-        """Children, so that the mutator with the earliest return is tried first and unknown ones last."""
-        table = self._table
-        children = []
-        waiting = []
-        for bit, arg in self.mutators[at]:
-            if not mask & bit:
-                after = table[arg].get(state)
-                if after is None:
-                    after = self._step(state, arg)
-                if after >= 0:
-                    children.append((at, mask | bit, after, used))
-                else:
-                    waiting.append(arg)
-        if self.unknown:
-            self._push_unknown(stack, at, mask, state, used, waiting)
-        children.reverse()
-        stack += children
-
-    def _push_unknown(
-        self, stack: list[tuple[int, int, int, int]], at: int, mask: int, state: int, used: int, waiting: list[int]
-    ) -> None:
-        ret = self.done[at].ret
-        assert ret is not None
-        ready = []
-        for arg, members in self.unknown:
-            for call, bit in members:
-                if not used & bit:
-                    if call <= ret:
-                        ready.append((arg, bit))
-                    break
-        if self.model.is_lazy:
-            waiting += [arg for bit, arg in self.observers[at] if not mask & bit]
-            waiting += [arg for arg, _ in ready if self._step(state, arg) < 0]
-        for arg, bit in reversed(ready):
-            after = self._step(state, arg)
-            if after < 0 or after == state:
-                continue
-            if self.model.is_lazy and not any(self._step(after, other) >= 0 for other in waiting):
-                continue
-            stack.append((at, mask, after, used | bit))
-
-    def _failed(self, deepest: int, states: set[int], count: int) -> SearchResult:
-        stuck = self.done[deepest] if 0 <= deepest < len(self.done) else None
-        shown = tuple(self._state_values[state] for state in sorted(states))
-        return SearchResult(False, count, stuck, shown)
+def _is_illegal(operations: Sequence[Operation], model: Model, states: Sequence[Any], limit: int) -> bool:
+    """Whether *operations* have no order from any of *states* on, as far as *limit* configurations tell."""
+    for state in states:
+        result = Tree(operations, replace(model, initial=state)).run(limit)
+        limit -= result.configurations
+        if result.linearizable is not False:
+            return False
+    return True

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from checkers.models import IMPOSSIBLE, Model
-from checkers.search import Operation, search
+from checkers.search import Operation, search, until
 
 STATES_MAX = 256
 BUDGET = 20_000
@@ -40,24 +40,10 @@ class Window:
 
 def window_of(operations: Sequence[Operation], model: Model, stuck: Operation) -> Window:
     """Cut *operations*, which are known to be illegal and to get stuck at *stuck*."""
-    cut = _without_end(operations, model, stuck)
+    cut = until(operations, model, stuck)
     initial, cut = _without_beginning(cut, model)
     its = replace(model, initial=initial)
     return Window(initial, tuple(_without_needless(cut, its)), stuck)
-
-
-def _without_end(operations: Sequence[Operation], model: Model, stuck: Operation) -> list[Operation]:
-    assert stuck.ret is not None
-    kept = []
-    for operation in operations:
-        if operation.call > stuck.ret:
-            continue
-        if operation.ret is None or operation.ret > stuck.ret:
-            if not model.observes(operation.arg):
-                kept.append(operation._replace(ret=None))
-        else:
-            kept.append(operation)
-    return kept
 
 
 def _without_beginning(operations: list[Operation], model: Model) -> tuple[Any, list[Operation]]:

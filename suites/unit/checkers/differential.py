@@ -17,7 +17,7 @@ from checkers.max_register import check_max_register
 from checkers.mutex import check_mutex, check_semaphore
 from checkers.queue import check_queue
 from checkers.register import check_register
-from checkers.search import Operation, search
+from checkers.search import FIRST_BUDGET, Operation, search_parts
 from checkers.sequential import check_sequential
 from checkers.sets import check_set
 from suites.unit.checkers import brute, draw_log, draw_queue, draw_register, draw_set
@@ -163,8 +163,9 @@ def semaphore(rng: Random) -> Case:
     return not found, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(2)), holds
 
 
-def searched(model: models.Model, draw: Callable[[Random], list[Op]]) -> Draw:
-    """The general search; the oracle steps with the same model, so what is compared is the order, not the object."""
+def searched(model: models.Model, draw: Callable[[Random], list[Op]], first: int = FIRST_BUDGET) -> Draw:
+    """The general search, with *first* as its first budget; the oracle steps with the same model, so what is compared
+    is the order, not the object."""
 
     def step(state: Any, what: tuple[Any, ...]) -> Iterable[Any]:
         after = model.step(state, what)
@@ -173,7 +174,11 @@ def searched(model: models.Model, draw: Callable[[Random], list[Op]]) -> Draw:
     def case(rng: Random) -> Case:
         ops = draw(rng)
         operations = [Operation(op.inv, op.ret if op.must else None, op.what) for op in ops]
-        return search(operations, model).linearizable, linearizable(ops, model.initial, step), ops
+        return (
+            search_parts([operations], model, first=first)[0].linearizable,
+            linearizable(ops, model.initial, step),
+            ops,
+        )
 
     return case
 
@@ -252,6 +257,7 @@ OBJECTS: dict[str, Draw] = {
     "mutex": mutex,
     "semaphore": semaphore,
     "search: register": searched(models.register(-1), _register_ops),
+    "search: register, late proofs": searched(models.register(-1), _register_ops, first=1),
     "search: fifo": searched(models.fifo(), _queue_ops(ordered=True)),
     "search: bag": searched(models.bag(), _queue_ops(ordered=False)),
     "search: stream": searched(models.stream(), _stream_ops),

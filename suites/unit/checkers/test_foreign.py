@@ -437,3 +437,18 @@ def test_operations_of_the_kafka_workload_that_say_nothing_are_no_errors(tmp_pat
         ("poll", [["poll"]], [["poll", {"k": [[5, "a"]]}]]),
     ]
     assert judge(tmp_path, lines(*done(*steps)), "log").outcome is Outcome.PASS
+
+
+def test_a_proof_from_the_middle_of_a_long_history_is_told_as_one(tmp_path: Path) -> None:
+    """Twelve writes at the same time, over and over; 9 is never written."""
+    ops = [
+        (process, kind, "write", value)
+        for step in range(40)
+        for kind in ("invoke", "ok")
+        for process, value in enumerate((step % 5, 1, 2, 1, 2, 1, 2, 1, 2, 5, 6, 7))
+    ]
+    read = [(0, "invoke", "read", None), (0, "ok", "read", 9)]
+    verdict = judge(tmp_path, lines(*ops, *read), "register")
+    assert verdict.outcome is Outcome.FAIL
+    assert "from no state at all" in verdict.anomalies[0].sentence
+    assert len(verdict.anomalies[0].ops) < 20

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+import checkers.search
 from checkers.models import IMPOSSIBLE, bag, fifo, key, mutex, register, stream
 from checkers.search import Operation, search, search_parts
+
+ANY_STATE = replace(register(), states=None)
+"""A register whose states nobody lists: no late proofs."""
 
 
 def op(call: int, ret: int | None, *arg: object) -> Operation:
@@ -45,7 +50,7 @@ def test_models_one_operation_after_the_other(model: object, legal: list[tuple],
 
 
 def test_a_spent_budget_is_unknown_with_its_reason() -> None:
-    result = search(stale(10), register(), budget=50)
+    result = search(stale(10), ANY_STATE, budget=50)
     assert result.linearizable is None
     assert result.reason == "more than 50 configurations"
 
@@ -60,13 +65,43 @@ def test_the_same_within_the_budget_is_illegal() -> None:
 
 def test_an_easy_violation_of_one_part_is_found_beside_a_hard_part() -> None:
     hard, easy = stale(40), [op(0, 1, "write", 1), op(2, 3, "read", 2)]
-    result, index = search_parts([hard, easy], register(), budget=100_000)
+    result, index = search_parts([hard, easy], ANY_STATE, budget=100_000)
     assert (result.linearizable, index) == (False, 1)
 
 
 def test_a_hard_part_alone_is_unknown() -> None:
-    result, index = search_parts([stale(60)], register(), budget=3_000)
+    result, index = search_parts([stale(60)], ANY_STATE, budget=3_000)
     assert (result.linearizable, index) == (None, 0)
+
+
+def test_the_last_operations_may_prove_it_alone() -> None:
+    """From every state on: what comes before them, and however much of it, does not matter."""
+    result = search(stale(60), register())
+    assert result.linearizable is False
+    assert result.stuck is not None
+    assert result.stuck in result.proof
+    assert len(result.proof) < len(stale(60)) / 2
+    for state in range(5):
+        assert search(result.proof, replace(ANY_STATE, initial=state)).linearizable is False
+
+
+def late_reads(after: int) -> list[Operation]:
+    """0 and 1 are written at once, over and over, with reads of 7 (from a write that is never answered) twice in
+    between; *after* operations later 7 is read again, though 3 was written before."""
+    ops = [op(0, None, "write", 7)]
+    ops += [op(10 * step, 10 * step + 9, "write", value) for step in range(1, 30) for value in range(6)]
+    ops += [op(500, 501, "read", 7), op(510, 511, "write", 3)]
+    ops += [op(600 + 2 * step, 601 + 2 * step, "read", 3) for step in range(after)]
+    return [*ops, op(900, 901, "read", 7)]
+
+
+@pytest.mark.parametrize("after", [0, 5, 40, 100])
+def test_a_late_proof_is_only_given_where_there_is_one(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """The one write of 7 may still come for all that the last operations tell, unless they hold both reads."""
+    monkeypatch.setattr(checkers.search, "FIRST_BUDGET", 50)
+    ops = late_reads(after)
+    assert search(ops, register()).linearizable is search(ops, ANY_STATE).linearizable is False
+    assert search([o for o in ops if o.arg != ("read", 7) or o.call > 500], register()).linearizable is True
 
 
 def test_equal_stamps_are_concurrent() -> None:
