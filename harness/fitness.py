@@ -12,15 +12,18 @@ when it strikes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
 from faults.levers import LeverRefused
 from faults.plan import Fault
 from faults.selectors import CutSelector, Node, resolve
-from harness.errors import BackendUnavailable
+from harness.backends.backend import Target
+from harness.errors import BackendUnavailable, UsageError
 from harness.scenario import Scenario, topology_of
 from harness.worlds import check_backend
+from reference_impl.defects import DEFECTS, checked_defects
 
 PAUSES_CLIENTS: Final = ("pause", "isolate", "partition", "step_clock")
 
@@ -39,6 +42,21 @@ def check_plan(scenario: Scenario, backend: str, target: str) -> None:
         refused = _client_refused(scenario, backend, fault) or (_refused(fault) if backend == "process" else None)
         if refused is not None:
             raise BackendUnavailable(f"{fault}: {refused.reason}", place=f"backend {backend}", hint=refused.hint)
+
+
+def check_plantable(defects: Sequence[str], target: Target, servers: Sequence[str]) -> None:
+    """``UsageError`` for a planted bug that does not exist, ``BackendUnavailable`` for one that no node can have."""
+    try:
+        checked_defects(defects)
+    except ValueError as error:
+        raise UsageError(str(error), hint="mqchaos list defects") from None
+    ours = {Node.named(name).kind for name in servers if target.at(name).name == "reference"}
+    for name in defects:
+        if DEFECTS[name].node not in ours:
+            raise BackendUnavailable(
+                f"{target.name} has no planted bugs: {name} is one of the reference's {DEFECTS[name].node}",
+                hint="--target reference",
+            )
 
 
 def _client_refused(scenario: Scenario, backend: str, fault: Fault) -> LeverRefused | None:

@@ -32,7 +32,7 @@ from harness.backends.backend import Target
 from harness.backends.sim.seeds import derive
 from harness.cluster import Cluster, build
 from harness.errors import HistoryError, UsageError
-from harness.fitness import check_plan
+from harness.fitness import check_plan, check_plantable
 from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
 from harness.recorder import Columns, Recorder, write_tables
@@ -152,8 +152,13 @@ def _attempt(
     if keep == "none" and backend != "sim":
         raise UsageError("only simulated runs can leave nothing behind", hint="keep='failures' or 'all'")
     the_scenario = _scenario(scenario)
-    the_target = open_target(target, server_names(the_scenario))
+    servers = server_names(the_scenario)
+    the_target = open_target(target, servers)
     check_plan(the_scenario, backend, target)
+    check_plantable(defects, the_target, servers)
+    runs = out or runfolder.RUNS
+    if keep != "none":
+        runfolder.check_place(runs)
     the_target.prepare()
     return _Attempt(
         the_scenario,
@@ -162,7 +167,7 @@ def _attempt(
         seed,
         tuple(defects),
         keep,
-        out or runfolder.RUNS,
+        runs,
         datetime.now(UTC),
     )
 

@@ -55,6 +55,15 @@ def create(runs: Path, seed: int, started: datetime) -> Path:
     raise UsageError(f"{runs} has ten thousand runs named {name}", hint="clear it")
 
 
+def check_place(runs: Path) -> None:
+    """``UsageError`` if no folder can be made below *runs*, before anything else is done."""
+    nearest = next(path for path in (runs, *runs.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise UsageError(f"{nearest} is a file", hint="runs need a folder: --out DIR")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise UsageError(f"nothing can be written to {nearest}", hint="--out DIR")
+
+
 def point_latest(folder: Path) -> None:
     """``latest`` beside *folder* points to it; replaced in one step, so that it always points somewhere."""
     temporary = folder.parent / f".latest-{folder.name}"

@@ -179,10 +179,11 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    known = {path.stem: path for path in (*MUSEUM.glob("*.yaml"), *shipped())}
+    known = {path.stem: path for path in (*sorted(MUSEUM.glob("*.yaml")), *shipped())}
     if name in known:
         return known[name]
     what = (
         f"there is no scenario {name!r}" if "/" not in name and path.suffix != ".yaml" else f"there is no file {name}"
     )
-    raise UsageError(what, hint=suggestion(path.stem, tuple(known)) or "mqchaos list scenarios")
+    close = suggestion(path.stem, tuple(known))
+    raise UsageError(what, hint=close if close.startswith("did") else "mqchaos list scenarios")

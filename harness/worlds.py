@@ -7,6 +7,7 @@ Limits. Imports are late: the simulator must not load asyncio, and ``--help`` lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from harness.errors import UsageError
 
 BACKENDS: Final = ("sim", "process")
 TARGETS: Final = ("reference", "rocketmq:VERSION", "a mix as reference,slaves=rocketmq:VERSION")
+VERSION: Final = re.compile(r"\d+(\.\d+)+(-[A-Za-z0-9.]+)?")
+"""Of Apache's releases: it becomes part of a folder's name and of a Maven project."""
 SAME_NAME_MAX: Final = 100
 
 
@@ -51,7 +54,7 @@ def _one_target(name: str) -> Target:
         from harness.targets.reference import ReferenceTarget
 
         return ReferenceTarget()
-    if kind == "rocketmq" and version:
+    if kind == "rocketmq" and VERSION.fullmatch(version):
         from harness.targets.rocketmq import RocketmqTarget
 
         return RocketmqTarget(version)

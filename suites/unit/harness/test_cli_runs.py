@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness import cli, runfolder
-from harness.errors import EXIT_ERROR, EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
+from harness.errors import EXIT_ERROR, EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN, EXIT_USAGE
 
 ROOT = Path(cli.__file__).parent.parent
 
@@ -186,8 +186,8 @@ def test_check_judges_the_journal_whatever_became_of_the_tables(
 
 def test_a_folder_that_cannot_be_made_is_told_by_name(typed) -> None:
     code, _, err = typed("run", "small.yaml", "--seed", "5", "--out", "small.yaml/runs")
-    assert code == EXIT_ERROR
-    assert "error: Not a directory\n  at small.yaml/runs\n" in err
+    assert code == EXIT_USAGE
+    assert "small.yaml is a file\n  hint: runs need a folder: --out DIR\n" in err
 
 
 def test_a_replay_that_leaves_nothing_says_how_to_see_it_again(typed, folder: Path) -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from faults.plan import bind_fault
 from harness.backends.process import capabilities
-from harness.errors import BackendUnavailable
-from harness.fitness import check_fit, check_plan
+from harness.errors import BackendUnavailable, UsageError
+from harness.fitness import check_fit, check_plan, check_plantable
 from harness.run import run_scenario
-from harness.scenario import Scenario, Topology
+from harness.scenario import Scenario, Topology, server_names
+from harness.worlds import open_target
 
 PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
 NOTHING = capabilities.Capabilities("needs root", "needs root")
@@ -56,9 +57,34 @@ def test_the_simulator_runs_no_java() -> None:
         check_fit("sim", "reference,slaves=rocketmq:4.9.7")
 
 
+@pytest.mark.parametrize(
+    ("defect", "target", "error"),
+    [
+        ("reuse-offset", "rocketmq:4.9.7", BackendUnavailable),
+        ("reuse-offset", "rocketmq:4.9.7,nameservers=reference", BackendUnavailable),
+        ("reuse-offsets", "reference", UsageError),
+    ],
+)
+def test_a_planted_bug_that_no_node_can_have(defect: str, target: str, error: type[Exception]) -> None:
+    servers = server_names(PAIR)
+    with pytest.raises(error, match=r"planted bugs: reuse-offset is|did you mean 'reuse-offset'"):
+        check_plantable([defect], open_target(target, servers), servers)
+    check_plantable(["reuse-offset"], open_target("reference,slaves=rocketmq:4.9.7", servers), servers)
+
+
+@pytest.mark.parametrize("keep", ["all", "failures"])
+def test_a_place_where_no_folder_can_be_made_is_told_before_anything_is_run(tmp_path, keep) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="file is a file"):
+            run_scenario(PAIR, seed=1, out=out, keep=keep)
+
+
 def test_a_refused_plan_leaves_no_folder(tmp_path) -> None:
     with pytest.raises(BackendUnavailable):
         run_scenario(with_fault("kill", "client(1)"), seed=1, out=tmp_path)
     with pytest.raises(BackendUnavailable):
         run_scenario(with_fault("step_clock", "masters"), backend="process", seed=1, out=tmp_path)
+    with pytest.raises(BackendUnavailable):
+        run_scenario(PAIR, backend="process", target="rocketmq:4.9.7", seed=1, out=tmp_path, defects=("reuse-offset",))
     assert list(tmp_path.iterdir()) == []

@@ -57,6 +57,8 @@ def test_who_is_what(text: str, expected: list[str]) -> None:
         ("reference,slave=rocketmq:4.9.7", "'slave=rocketmq:4.9.7': slave of what?", "slaves of all"),
         ("reference,=rocketmq:4.9.7", "expected a selector, found the end", "as reference,slaves="),
         ("reference,slaves=kafka", "unknown target 'kafka'", "known: reference, rocketmq:VERSION"),
+        ("rocketmq:../x", "unknown target 'rocketmq:../x'", "known: reference, rocketmq:VERSION"),
+        ("rocketmq:", "unknown target 'rocketmq:'", "known: reference, rocketmq:VERSION"),
         ("reference,one of slaves=rocketmq:4.9.7", "one(slaves) would be drawn", "name the nodes"),
         ("reference,clients=rocketmq:4.9.7", "clients are the harness's own", "targets are for servers"),
         ("reference,operator=rocketmq:4.9.7", "clients are the harness's own", "targets are for servers"),
