@@ -9,7 +9,8 @@ the delay, to the distance of two looks. Bounds by subject (:data:`WITHIN`):
     permission of …          3 s    a broker registers a changed permission at once (AdminBrokerProcessor); a
                                     NameServer that is told obeys at once (RouteInfoManager)
     order text of the route  3 s    the NameServer's own table (KVConfigManager)
-    topic is ordered        35 s    brokers register every 30 s (registerNameServerPeriod)
+    topic is ordered        35 s    brokers register every 30 s (registerNameServerPeriod); without the entry 4.9 takes
+                                    the mark away again, and 5.x leaves it to the operator
     topic, group, offset,    3 s    on the master, who was told; of delayed messages one second more
     delay                   13 s    on a slave: copied every 10 s, first after 3 s (SlaveSynchronize, 4.9)
                             67 s    on a slave of 5.x: every tick of 3 s that comes 60 s after the last copy
@@ -109,7 +110,8 @@ def _wanted(
     facts: RunFacts, act: Acted, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Looked]]]
 ) -> Iterator[_Wanted]:
     for node, its in act.shows.items():
-        for subject, value in its.items():
+        for subject, told_value in its.items():
+            value = _kept(facts, subject, told_value)
             if subject == "delay" and not node.endswith("-0") and _release(facts) == "4":
                 continue  # it is in the file, DELAY_FILE
             told = by_node.get(node, {}).get(subject, [])
@@ -127,6 +129,11 @@ def _wanted(
                 -1,
             )
             yield _Wanted(act, node, subject, value, within_ns(facts, node, subject), until_ns, shown_ns)
+
+
+def _kept(facts: RunFacts, subject: str, value: Any) -> Any:
+    """What must be shown: 5.x never takes the mark of an ordered topic away (TopicConfigManager)."""
+    return "yes" if subject == "topic is ordered" and _release(facts) == "5" else value
 
 
 def within_ns(facts: RunFacts, node: str, subject: str) -> int:

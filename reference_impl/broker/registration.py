@@ -182,7 +182,10 @@ class Registration:
 
     def _accepted(self, env: Environment, answer: Command) -> None:
         """The table of ordered topics, where the NameServer has one."""
-        if answer.body and self._topics.apply_order(read_json(answer.body, KVTable).table, env.wall()):
+        if not answer.body:
+            return
+        ordered = read_json(answer.body, KVTable).table
+        if self._topics.apply_order(ordered, env.wall(), unmarks=not self.config.is_5x):
             self._on_order(env)
 
     def _register_if_changed(self, env: Environment) -> None:

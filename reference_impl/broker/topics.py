@@ -148,12 +148,16 @@ class TopicTable:
         self.put(topic, wall_ms)
         return topic
 
-    def apply_order(self, ordered: Mapping[str, str], wall_ms: int) -> bool:
-        """Mark exactly the topics of the NameServer's order table; True if something changed."""
+    def apply_order(self, ordered: Mapping[str, str], wall_ms: int, *, unmarks: bool = True) -> bool:
+        """Mark the topics of the NameServer's order table, and take the mark from all others; 5.x does not *unmark*.
+
+        True if something changed. RocketMQ: TopicConfigManager#updateOrderTopicConfig.
+        """
         changed = False
         for topic in self.topics.values():
-            if topic.order != (topic.topic_name in ordered):
-                topic.order = topic.topic_name in ordered
+            is_ordered = topic.topic_name in ordered or (topic.order and not unmarks)
+            if topic.order != is_ordered:
+                topic.order = is_ordered
                 changed = True
         if changed:
             self._changed(wall_ms)

@@ -93,6 +93,8 @@ def test_the_nameserver_says_which_topics_are_ordered() -> None:
     assert [topics.topics[name].order for name in ("T1", "T2")] == [True, False]
     assert not topics.apply_order({"T1": "b:4"}, NOW_MS)
     assert topics.version.counter == counter + 1
+    assert not topics.apply_order({}, NOW_MS, unmarks=False)  # 5.x
+    assert topics.topics["T1"].order
     assert topics.apply_order({}, NOW_MS)
     assert not topics.topics["T1"].order
 

@@ -134,6 +134,23 @@ def test_a_lost_master_takes_along_what_its_slave_could_not_have(since_ms: int, 
     assert verdict.measures["forgotten"] == {"offset": 80 - since_ms // 1000}
 
 
+@pytest.mark.parametrize(
+    ("target", "later", "found"),
+    [
+        ("rocketmq:4.9.7", "no", []),
+        ("rocketmq:4.9.7", "yes", ["not-shown"]),
+        ("rocketmq:5.3.3", "yes", []),
+        ("rocketmq:5.3.3", "no", ["gone-again"]),
+    ],
+)
+def test_only_4_9_takes_the_mark_of_an_ordered_topic_away(target: str, later: str, found: list[str]) -> None:
+    build = Build()
+    act(build, 10_000, "delete_order", {"broker-a-0": {"topic is ordered": "no"}})
+    looks(build, "look", "broker-a-0", 0, 20_000, {"topic is ordered": "yes"})
+    looks(build, "look", "broker-a-0", 20_000, 61_000, {"topic is ordered": later})
+    assert kinds(check_effects(build.history(), build.facts(mode="multi-master", target=target))) == found
+
+
 # Masters --------------------------------------------------------------------------------------------------------------
 
 
