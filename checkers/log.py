@@ -33,7 +33,7 @@ import numpy as np
 from checkers.columns import Ints
 from checkers.log_compiled import is_worth_it, legal_content
 from checkers.log_content import Content, content_of
-from checkers.log_holes import fill_holes
+from checkers.log_holes import fill_holes, fill_with_copies
 from checkers.log_input import (
     ACKED,
     FAILED,
@@ -85,15 +85,17 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
 
     ``fresh=False`` drops the claims "the end is at most": a reader may lag, but nothing may come too early, change or
     run backwards. ``gaps``: offsets without a message of ours are allowed (foreign writers, compaction). ``retries``: a
-    producer that retries unseen may append a value again after its first copy.
+    producer that retries unseen may append a value any number of times (single messages, not batches).
     """
-    if not gaps and is_worth_it(log) and (legal := legal_content(log, fresh)) is not None:
+    if not gaps and not retries and is_worth_it(log) and (legal := legal_content(log, fresh)) is not None:
         return LogResult((), (), legal)
     content = content_of(log, gaps=gaps, retries=retries)
     if content.violations:
         return LogResult(content.violations, (), content)
     bound(log, content, fresh)
-    unknown, hall = ((), None) if gaps else fill_holes(log, content)
+    unknown, hall = (
+        ((), None) if gaps else ((), fill_with_copies(log, content)) if retries else fill_holes(log, content)
+    )
     if hall is not None:
         return LogResult((hall,), unknown, content)
     earliest = running_maximum(content)

@@ -19,7 +19,7 @@ import numpy as np
 
 from checkers.columns import NEVER, Bools, Ints
 from checkers.log_content import EMPTY, Content
-from checkers.log_input import UNKNOWN, LogInput, LogViolation
+from checkers.log_input import FAILED, UNKNOWN, LogInput, LogViolation
 
 UNEQUAL_BATCHES = (
     "an offset that nobody acknowledged or read can only belong to an unknown batch of several messages; which of them "
@@ -51,6 +51,21 @@ def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogVio
         return (), _hall(log, content, holes, deadline)
     _enter(content, holes, chosen)
     return (), None
+
+
+def fill_with_copies(log: LogInput, content: Content) -> LogViolation | None:
+    """As :func:`fill_holes`, where any append may be stored again unseen: every hole takes a copy of the earliest."""
+    holes = np.flatnonzero(content.value == EMPTY)
+    deadline = _deadlines(content, holes)
+    appends = content.appends
+    for start, end in _runs(content, holes):
+        queue = content.slots.where(int(holes[start]))[0]
+        alive = np.flatnonzero((appends.outcome != FAILED) & ((appends.queue == queue) | (appends.queue < 0)))
+        earliest = alive[appends.invoke[alive].argmin()] if len(alive) else -1
+        if earliest < 0 or appends.invoke[earliest] > deadline[start]:
+            return _hole(log, content, int(holes[start]), 1, 0)
+        _enter(content, holes[start:end], np.full(end - start, earliest, dtype=np.int64))
+    return None
 
 
 def _free_the_earliest(content: Content) -> None:

@@ -11,14 +11,17 @@ from random import Random
 from typing import Any
 
 from checkers import models
+from checkers.freshness import freshness
 from checkers.log import check_log
 from checkers.log_check import check_logs
+from checkers.log_content import EMPTY
 from checkers.max_register import check_max_register
 from checkers.mutex import check_mutex, check_semaphore
 from checkers.queue import check_queue
 from checkers.register import check_register
 from checkers.search import FIRST_BUDGET, Operation, search_parts
 from checkers.sequential import check_sequential
+from checkers.sessions import check_sessions, claims_of
 from checkers.sets import check_set
 from suites.unit.checkers import brute, draw_log, draw_queue, draw_register, draw_set
 from suites.unit.checkers.brute import INFINITE, Op, linearizable
@@ -40,6 +43,59 @@ def log(shape: Shape, gaps: bool = False) -> Draw:
         return result.linearizable, wanted, drawn
 
     return case
+
+
+def unseen_retries(rng: Random) -> Case:
+    """Logs of at most three offsets: the oracle has two copies of each send beside the send itself."""
+    drawn = draw_log.draw(rng, Shape(copies=True, operations=(2, 4)))
+    fresh = rng.random() < 0.7
+    result = check_log(draw_log.log_input(drawn, 1), fresh=fresh, retries=True)
+    if len(result.content.slots) > 1 + COPIES:
+        return None, True, drawn
+    ops = draw_log.oracle_ops(drawn) + draw_log.copies_of(drawn, COPIES)
+    return result.linearizable, linearizable(ops, ((0, ()),), brute.log_step(fresh=fresh)), drawn
+
+
+COPIES = 2
+
+
+def fresh_within(rng: Random) -> Case:
+    """Is every answer "the end is at most …" at most so old? The oracle lets these answers be given so much earlier."""
+    drawn = draw_log.draw(rng, Shape())
+    log, bound = draw_log.log_input(drawn, 1), rng.randrange(6)
+    result = check_log(log, fresh=False)
+    late = [freshness(result.content, claims).late for claims in (log.empties, log.ends)]
+    answer = result.linearizable and max((int(found.max(initial=0)) for found in late), default=0) <= bound
+    ops = draw_log.oracle_ops(drawn)
+    lower = [op for op in ops if op.what[0] != "empty"]
+    upper = [op._replace(inv=op.inv - bound, what=("empty", *op.what[1:])) for op in ops if op.what[0] in _ENDS]
+    at_most, at_least = brute.log_step(), brute.log_step(fresh=False)
+
+    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Any]:
+        return (at_most if what[0] == "empty" else at_least)(state, what)
+
+    return answer, linearizable([*lower, *upper], ((0, ()),), step), drawn
+
+
+_ENDS = ("empty", "end")
+
+
+def sessions(rng: Random) -> Case:
+    """The four guarantees with the conditions of content are sequential consistency of one log; holes are not asked."""
+    drawn = sorted(draw_log.draw(rng, Shape()), key=lambda op: op.inv)
+    processes = _renewed(drawn)
+    for number, op in enumerate(drawn):
+        op.inv = number
+    log = draw_log.log_input(drawn, 1)
+    content = check_log(log, fresh=False).content
+    kept = [index for index, op in enumerate(drawn) if op.outcome != "fail"]
+    ops = [draw_log.oracle_ops([drawn[index]])[0] for index in kept]
+    wanted = brute.sequentially_consistent(ops, [processes[index] for index in kept], ((0, ()),), brute.log_step())
+    if content.violations:
+        return False, wanted, drawn
+    if (content.value == EMPTY).any():
+        return None, wanted, drawn
+    return not check_sessions(claims_of(log, ints(processes), content)), wanted, drawn
 
 
 def epochs(half_blind: bool, trim: bool = False) -> Draw:
@@ -241,6 +297,9 @@ OBJECTS: dict[str, Draw] = {
     "logs, trimmed, batches": log(Shape(queues=2, trim=True, batches=True)),
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
+    "log, unseen retries": unseen_retries,
+    "log, fresh within": fresh_within,
+    "log, sessions": sessions,
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "log, power cuts": epochs(half_blind=False),
     "log, power cuts, half blind": epochs(half_blind=True),

@@ -48,6 +48,8 @@ class Shape:
     pooled: bool = False
     retries: bool = False
     """A message may be sent again, as an operation of its own, to any queue."""
+    copies: bool = False
+    """A message may be stored again, and nobody tells."""
     operations: tuple[int, int] = (3, 9)
 
 
@@ -64,6 +66,8 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
         if shape.trim and rng.random() < 0.15 and log:
             starts[queue] = rng.randint(starts[queue], len(log))
         inv, ret = max(0, instant - rng.randrange(width)), instant + rng.randrange(width)
+        if shape.copies and log and rng.random() < 0.25:
+            log.append(rng.choice(log))
         op = Drawn("", queue, inv, ret, "ok", [], -1, [], rng.randrange(3))
         kind = rng.random()
         if kind < 0.5:
@@ -266,6 +270,12 @@ def oracle_ops(drawn: list[Drawn]) -> list[Op]:
             what = (op.kind, op.queue, op.offset)
         ops.append(Op(op.inv, op.ret, op.outcome == "ok", what))
     return ops
+
+
+def copies_of(drawn: list[Drawn], each: int) -> list[Op]:
+    """For the brute force: each append that did not fail may be stored so many times more."""
+    appends = [op for op in drawn if op.kind == "append" and op.outcome != "fail"]
+    return [Op(op.inv, INFINITE, False, ("append", op.queue, tuple(op.values), None)) for op in appends] * each
 
 
 def log_input(drawn: list[Drawn], queues: int) -> LogInput:
