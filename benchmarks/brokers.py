@@ -213,15 +213,13 @@ def send_frame(number: int, keys: UniqueKeys) -> bytes:
 
 
 @contextmanager
-def one_broker(target: Target, flush: str) -> Iterator[OneBroker]:
-    """Started; everything is gone on leaving."""
+def processes(target: Target) -> Iterator[ProcessBackend]:
+    """A world without a node; everything is gone on leaving."""
     with tempfile.TemporaryDirectory(prefix="mqchaos-benchmark-") as name:
         journal = HealJournal.open("benchmark", Path(name) / "heal")
         backend = ProcessBackend("benchmark", Path(name) / "run", target, journal)
         try:
-            broker = OneBroker(backend, flush)
-            broker.start()
-            yield broker
+            yield backend
         finally:
             backend.close()
             journal.close()
@@ -229,7 +227,9 @@ def one_broker(target: Target, flush: str) -> Iterator[OneBroker]:
 
 def rates(target: Target, flush: str, quick: bool) -> tuple[dict[str, float], str]:
     """The best of several rounds, by way of sending, and what is to be said about them."""
-    with one_broker(target, flush) as broker:
+    with processes(target) as backend:
+        broker = OneBroker(backend, flush)
+        broker.start()
         return best_rates(broker.client, quick)
 
 

@@ -17,10 +17,8 @@ its jars the reference pair is measured alone. Client and nodes share the proces
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from random import Random
 from time import perf_counter_ns
 
@@ -35,12 +33,11 @@ from benchmarks.brokers import (
     Sender,
     UnbridledRocketmq,
     best_rates,
+    processes,
     send_frame,
 )
 from benchmarks.figure import Figure
-from faults.journal import HealJournal
 from harness.backends.backend import Backend, NodeSpec, Target
-from harness.backends.process import ProcessBackend
 from harness.errors import BackendUnavailable, ClusterError
 from harness.targets.mixed import MixedTarget
 from harness.targets.reference import ReferenceTarget
@@ -234,16 +231,10 @@ def _queue_0_frames(host: str) -> list[bytes]:
 def pair_of_brokers(master: Target, slave: Target, role: str) -> Iterator[PairOfBrokers]:
     """Started and following; everything is gone on leaving."""
     targets = {NAMESRV: ReferenceTarget(), MASTER: master, SLAVE: slave}
-    with tempfile.TemporaryDirectory(prefix="mqchaos-benchmark-") as name:
-        journal = HealJournal.open("replication", Path(name) / "heal")
-        backend = ProcessBackend("replication", Path(name) / "run", MixedTarget("a pair", targets), journal)
-        try:
-            pair = PairOfBrokers(backend, role)
-            pair.start()
-            yield pair
-        finally:
-            backend.close()
-            journal.close()
+    with processes(MixedTarget("a pair", targets)) as backend:
+        pair = PairOfBrokers(backend, role)
+        pair.start()
+        yield pair
 
 
 def quantiles_ms(lags_ns: list[int]) -> dict[str, float]:

@@ -54,12 +54,6 @@ class Cluster:
     broker_addresses: Mapping[str, str]
     """Node name → ``host:port`` of its client port."""
 
-    @property
-    def broker_names(self) -> tuple[str, ...]:
-        """``broker-a`` …, in order, once each."""
-        names = (spec.properties["brokerName"] for spec in self.nodes if spec.kind == "broker")
-        return tuple(dict.fromkeys(names))
-
 
 def build(scenario: Scenario, host: Callable[[str], str], defects: Sequence[str] = ()) -> Cluster:
     """The cluster of *scenario*; *host* is ``Backend.host``. *defects* go to every node (each role knows its own)."""

@@ -75,11 +75,6 @@ class BrokerConfig:
         return f"{self.broker_ip}:{self.listen_port}"
 
     @property
-    def fast_address(self) -> Address:
-        """The fast ("VIP") channel, two ports below."""
-        return f"{self.broker_ip}:{self.listen_port - 2}"
-
-    @property
     def ha_address(self) -> Address:
         """Where slaves are told to connect: ``brokerIP2:haListenPort``."""
         return f"{self.broker_ip2}:{self.ha_listen_port}"

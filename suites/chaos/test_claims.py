@@ -17,8 +17,8 @@ import pytest
 from checkers.facts import FaultFact, RunFacts
 from checkers.history import History
 from checkers.verdict import Outcome
-from harness import runfolder
 from harness.run import RunResult
+from suites.chaos.came_out import came_out
 
 pytestmark = pytest.mark.chaos
 
@@ -58,16 +58,7 @@ class Shown:
 @pytest.fixture
 def show(chaos_run) -> Callable[[str], Shown]:
     """Run a scenario that must pass, every fault of which must have bitten."""
-
-    def run(name: str) -> Shown:
-        result = chaos_run(name)
-        assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
-        history = runfolder.load_history(result.folder)
-        facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
-        assert all(fault.effective == 1 for fault in facts.faults)
-        return Shown(result, history, facts)
-
-    return run
+    return lambda name: Shown(*came_out(chaos_run(name)))
 
 
 def listed(shown: Shown, server: str) -> list[tuple[int, frozenset[str]]]:

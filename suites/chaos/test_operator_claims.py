@@ -8,33 +8,22 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from checkers.facts import RunFacts
 from checkers.history import History
 from checkers.looks import looks_of
 from checkers.verdict import Outcome
-from harness import runfolder
 from harness.run import RunResult
+from suites.chaos.came_out import Run, came_out
 
 pytestmark = pytest.mark.chaos
 
 SECOND = 1_000_000_000
 SLACK_MS = 3_000
-Run = tuple[RunResult, History, RunFacts]
 
 
 @pytest.fixture
 def show(chaos_run) -> Callable[..., Run]:
-    """Run a scenario that must come out as *wanted*, every fault of which must have bitten and be gone."""
-
-    def run(name: str, wanted: Outcome = Outcome.PASS) -> Run:
-        result = chaos_run(name)
-        assert result.outcome is wanted, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
-        history = runfolder.load_history(result.folder)
-        facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
-        assert all((fault.effective, fault.is_gone) == (1, 1) for fault in facts.faults)
-        return result, history, facts
-
-    return run
+    """Run a scenario that must come out as *wanted*, every fault of which must have bitten."""
+    return lambda name, wanted=Outcome.PASS: came_out(chaos_run(name), wanted)
 
 
 def measures(result: RunResult, check: str) -> dict:

@@ -15,11 +15,10 @@ import pytest
 from checkers.facts import FaultFact, RunFacts
 from checkers.groups import LOOKED_AT, broker_id
 from checkers.history import History
-from checkers.verdict import Outcome
 from faults.plan import bind_fault
-from harness import runfolder
 from harness.run import RunResult
 from harness.scenario import Scenario, Topology, Workload
+from suites.chaos.came_out import came_out
 
 pytestmark = pytest.mark.chaos
 
@@ -79,16 +78,7 @@ class Shown:
 @pytest.fixture
 def show(chaos_run) -> Callable[[str | Scenario], Shown]:
     """Run a scenario that must pass, every fault of which must have bitten."""
-
-    def run(name: str | Scenario) -> Shown:
-        result = chaos_run(name)
-        assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
-        history = runfolder.load_history(result.folder)
-        facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
-        assert all(fault.effective == 1 for fault in facts.faults)
-        return Shown(result, history, facts)
-
-    return run
+    return lambda name: Shown(*came_out(chaos_run(name)))
 
 
 def assert_refused(shown: Shown, at_least: int) -> None:

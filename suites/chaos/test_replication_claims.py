@@ -8,31 +8,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from checkers.facts import RunFacts
 from checkers.history import History
-from checkers.verdict import Outcome
-from harness import runfolder
 from harness.run import RunResult
+from suites.chaos.came_out import Run, came_out
 
 pytestmark = pytest.mark.chaos
 
 SECOND = 1_000_000_000
-Run = tuple[RunResult, History, RunFacts]
 
 
 @pytest.fixture
 def show(chaos_run) -> Callable[[str], Run]:
     """Run a scenario that must pass, every fault of which must have bitten."""
-
-    def run(name: str) -> Run:
-        result = chaos_run(name)
-        assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
-        history = runfolder.load_history(result.folder)
-        facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
-        assert all(fault.effective == 1 for fault in facts.faults)
-        return result, history, facts
-
-    return run
+    return lambda name: came_out(chaos_run(name))
 
 
 def measures(result: RunResult, check: str) -> dict:

@@ -18,6 +18,7 @@ from reference_impl.wire.codes import RequestCode
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import decode_records, parse_message_id
 from reference_impl.wire.remoting import Answer, CallFailed, Remoting
+from suites.quiet_role import QuietRole
 
 TOPIC = "Smoke"
 START_TIMEOUT_NS = 150 * SECOND
@@ -33,14 +34,11 @@ SMALL_FILES = {
 }
 
 
-class Asker:
+class Asker(QuietRole):
     """A client role that only asks (``Role``)."""
 
     def __init__(self) -> None:
         self.remoting = Remoting()
-
-    def on_start(self, env: Environment) -> None:
-        """Nothing until it is told to ask."""
 
     def on_connected(self, env: Environment, link: Link) -> None:
         self.remoting.on_connected(env, link)
@@ -53,15 +51,6 @@ class Asker:
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
         self.remoting.on_timer(env, key)
-
-    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
-        raise AssertionError("never asked for")
-
-    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
-        raise AssertionError("never asked for")
-
-    def on_stop(self, env: Environment) -> None:
-        env.exit()
 
 
 class PlainCluster:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.backends.backend import Backend, NodeSpec
@@ -12,6 +12,7 @@ from reference_impl.environment import MS, SECOND, Address, Environment, Link
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import ANSWER, Command, FrameDecoder, RemoteWireError, encode_frame
 from suites.conformance.broker.peer import ANSWER_TIMEOUT_NS, Raw
+from suites.quiet_role import QuietRole
 
 SMALL_FILES = {"mappedFileSizeCommitLog": str(8 << 20), "mappedFileSizeConsumeQueue": "20000"}
 PATIENCE = {"waitTimeMillsInSendQueue": "20000"}
@@ -45,7 +46,7 @@ class _Channel:
             self.decoder = FrameDecoder()  # a raw channel may carry anything
 
 
-class Talker:
+class Talker(QuietRole):
     """A client role without opinions: named connections, bytes out, commands in."""
 
     def __init__(self, addresses: Mapping[str, Address]) -> None:
@@ -59,12 +60,6 @@ class Talker:
             known = self.channels[name] = _Channel(env.connect(self._addresses[prefix]))
         return known
 
-    def on_start(self, env: Environment) -> None:
-        """Nothing until it is told to talk."""
-
-    def on_connected(self, env: Environment, link: Link) -> None:
-        """Bytes were queued before."""
-
     def on_closed(self, env: Environment, link: Link) -> None:
         for channel in self.channels.values():
             channel.closed = channel.closed or channel.link == link
@@ -73,18 +68,6 @@ class Talker:
         for channel in self.channels.values():
             if channel.link == link:
                 channel.take(data)
-
-    def on_timer(self, env: Environment, key: Hashable) -> None:
-        raise AssertionError("no timer was set")
-
-    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
-        raise AssertionError("no sync was asked for")
-
-    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
-        raise AssertionError("no sync was asked for")
-
-    def on_stop(self, env: Environment) -> None:
-        env.exit()
 
 
 def wall_ms(backend: Backend) -> int:

@@ -19,11 +19,7 @@ def test_defaults_are_rocketmqs() -> None:
 
 def test_addresses_follow_from_ip_and_port() -> None:
     config = BrokerConfig.from_properties({"brokerIP1": "10.0.0.1", "listenPort": "12000", "haListenPort": "12001"})
-    assert (config.address, config.fast_address, config.ha_address) == (
-        "10.0.0.1:12000",
-        "10.0.0.1:11998",
-        "10.0.0.1:12001",
-    )
+    assert (config.address, config.ha_address) == ("10.0.0.1:12000", "10.0.0.1:12001")
     everywhere = BrokerConfig.from_properties({"brokerIP1": "10.0.0.1", "bindAddress": "0.0.0.0"})
     assert everywhere.listen_addresses == ("0.0.0.0:10911", "0.0.0.0:10909")
 

@@ -22,7 +22,6 @@ def test_a_cluster_has_its_nameservers_first_and_every_broker_knows_them_all() -
     assert [spec.name for spec in cluster.nodes] == ["namesrv-1", "namesrv-2", "broker-a-0", "broker-b-0"]
     assert cluster.namesrv_addresses == ("10.0.0.1:9876", "10.0.0.2:9876")
     assert cluster.broker_addresses == {"broker-a-0": "10.0.0.3:10911", "broker-b-0": "10.0.0.4:10911"}
-    assert cluster.broker_names == ("broker-a", "broker-b")
     for spec in cluster.nodes[2:]:
         assert spec.properties["namesrvAddr"] == "10.0.0.1:9876;10.0.0.2:9876"
 

@@ -6,8 +6,6 @@ and a body. The fake master registers with the NameServer, so that a real slave 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from reference_impl.environment import MS, SECOND, Environment, Link
 from reference_impl.wire.bodies import DataVersion, TopicConfigTable
 from reference_impl.wire.codes import RequestCode as Code
@@ -29,6 +27,7 @@ from suites.conformance.broker.peer import (
 from suites.conformance.broker.probes.layout import place, put
 from suites.conformance.broker.probes.recovery import log_files, numbered
 from suites.conformance.broker.probing import Start, life
+from suites.quiet_role import QuietRole
 
 OK, SLAVE_TIMEOUT, NO_SLAVE = 0, 12, 11
 LONG = 12 * SECOND
@@ -213,7 +212,7 @@ def both_fail(start: Start) -> None:
 # A fake master --------------------------------------------------------------------------------------------------------
 
 
-class FakeMaster:
+class FakeMaster(QuietRole):
     """A client role that listens where the NameServer says the master's HA port is; and keeps what slaves report."""
 
     def __init__(self, address: str) -> None:
@@ -244,18 +243,6 @@ class FakeMaster:
         while len(self._data) >= 8:
             self.reports.append((env.now(), int.from_bytes(self._data[:8], "big", signed=True)))
             del self._data[:8]
-
-    def on_timer(self, env: Environment, key: Hashable) -> None:
-        raise AssertionError("no timer was set")
-
-    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
-        raise AssertionError("no sync was asked for")
-
-    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
-        raise AssertionError("no sync was asked for")
-
-    def on_stop(self, env: Environment) -> None:
-        env.exit()
 
 
 def with_fake_master(start: Start) -> tuple[LivingPeer, FakeMaster]:
