@@ -164,6 +164,33 @@ def queues() -> list[Example]:
     ]
 
 
+def totals() -> list[Example]:
+    both = [("enqueue", "a", "a", 0, 10), ("enqueue", "b", "b", 12, 20)]
+    return [
+        of_calls(
+            "total-pass",
+            "PASS: all that was acknowledged has come out, in whatever order",
+            Outcome.PASS,
+            "total-queue",
+            [*both, ("dequeue", None, "b", 25, 30), ("dequeue", None, "a", 35, 40)],
+        ),
+        of_calls(
+            "total-fail",
+            "FAIL lost: a was acknowledged, and the drain did not bring it",
+            Outcome.FAIL,
+            "total-queue",
+            [*both, ("drain", None, ["b"], 25, 35)],
+        ),
+        of_calls(
+            "total-unknown",
+            "UNKNOWN: a never came out, but a dequeue that got no answer may have taken it",
+            Outcome.UNKNOWN,
+            "total-queue",
+            [*both, ("dequeue", None, None, 15, None), ("drain", None, ["b"], 25, 35)],
+        ),
+    ]
+
+
 def sets() -> list[Example]:
     both = [("add", "a", "a", 0, 10), ("add", "b", "b", 5, 30)]
     return [
@@ -221,6 +248,13 @@ def registers() -> list[Example]:
             Outcome.FAIL,
             "register",
             [*steps, ("read", None, 1, 14, 18), ("read", None, 2, 20, 24)],
+        ),
+        of_calls(
+            "register-unknown",
+            "UNKNOWN: two writes were acknowledged and nothing was read, which proves nothing",
+            Outcome.UNKNOWN,
+            "register",
+            [steps[0], steps[1], ("read", None, None, 32, None)],
         ),
         of_calls(
             "search-pass",
@@ -446,7 +480,18 @@ def groups() -> list[Example]:
 def drawings() -> dict[Path, str]:
     """file → SVG; ``AssertionError`` for an example that is not judged as its page says."""
     made = {}
-    for example in [*logs(), *queues(), *sets(), *registers(), *grades(), *locks(), *losses(), *services(), *groups()]:
+    for example in [
+        *logs(),
+        *queues(),
+        *totals(),
+        *sets(),
+        *registers(),
+        *grades(),
+        *locks(),
+        *losses(),
+        *services(),
+        *groups(),
+    ]:
         judged = example.judge()
         if judged is not example.outcome:
             raise AssertionError(f"{example.name} is judged {judged.name}, not {example.outcome.name}")
