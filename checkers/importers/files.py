@@ -107,7 +107,8 @@ def _json(text: str, place: str) -> Iterator[Event]:
         try:
             row, at = decoder.raw_decode(text, begin)
         except json.JSONDecodeError as error:
-            raise HistoryFormatError("history", -1, f"no JSON: {error.msg}", place=f"{place}:{error.lineno}") from error
+            reason = f"no JSON: {error.msg.removesuffix(' at')}, column {error.colno}"
+            raise HistoryFormatError("history", -1, reason, place=f"{place}:{error.lineno}") from error
         except (RecursionError, ValueError) as error:
             reason = str(error) if isinstance(error, ValueError) else TOO_DEEP
             raise HistoryFormatError("history", -1, reason, place=f"{place}:{line}") from error

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HistoryError
+from harness.errors import HistoryError, UsageError
 from harness.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Judge and show."""
+    if not arguments.model and Path(arguments.run).is_file():
+        hint = f"a history that another tool wrote needs --model {'|'.join(MODELS)}"
+        raise UsageError(f"{arguments.run} is a file, and a run is a folder", hint=hint)
     if arguments.model:
         return _judge_foreign(Path(arguments.run), arguments.model, terminal, arguments.json)
     from harness import runfolder
@@ -103,7 +106,8 @@ def _judge_foreign(path: Path, model: str, terminal: Terminal, is_json: bool) ->
     terminal.result(f"{terminal.outcome(verdict.outcome.name)}  {path}  (as {model})")
     for line in [*(anomaly.sentence for anomaly in verdict.anomalies), *verdict.reasons]:
         terminal.result(f"  {line}")
-    terminal.result("  " + ", ".join(f"{value} {name}" for name, value in verdict.measures.items()))
+    if verdict.measures:
+        terminal.result("  " + ", ".join(f"{value} {name}" for name, value in verdict.measures.items()))
     return EXIT_CODES[verdict.outcome]
 
 

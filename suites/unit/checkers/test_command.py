@@ -50,3 +50,39 @@ def test_a_malformed_history_is_an_error_with_its_line(tmp_path: Path, capsys: p
 
 def test_the_command_knows_every_model() -> None:
     assert list(MODELS) == list(check.MODELS)
+
+
+def test_a_file_without_a_model_is_told_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "h.edn"
+    path.write_text("", encoding="utf-8")
+    assert main(["check", str(path)]) == 64
+    error = capsys.readouterr().err
+    assert f"{path} is a file" in error
+    assert "--model register|kv" in error
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "code", "shown"),
+    [
+        ("", "log", 2, "the history is empty"),
+        ('{"process": 0, "type": "invoke", "f": "read"', "register", 3, "no JSON: Expecting ',' delimiter, column 45"),
+        ('{"process": 0, "type": "invoke", "f": "read"}', "queue", 3, "a queue knows enqueue, dequeue and drain"),
+        (
+            '{"process": 0, "type": "invoke", "value": [["r", "x", null], ["r", "y", null]]}',
+            "log",
+            2,
+            "transactions of",
+        ),
+    ],
+    ids=["empty", "torn", "another object", "does not fit"],
+)
+def test_what_is_no_history_of_the_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, model: str, code: int, shown: str
+) -> None:
+    path = tmp_path / "history"
+    path.write_text(text, encoding="utf-8")
+    assert main(["check", str(path), "--model", model]) == code
+    told = capsys.readouterr()
+    assert shown in told.out + told.err
+    assert (f"at {path}:1" in told.err) is (code == 3)
+    assert not told.out.endswith("\n  \n")
