@@ -64,12 +64,9 @@ def _behind(looks: list[Looked], slave: str) -> list[tuple[int, Looked]]:
 def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Looked]]) -> Iterator[Anomaly]:
     contract = facts.contract()
     lag_ns = (contract.replication_lag_ns if contract else 0) + facts.slack_ns() + LOOKS_NS
-    away = [fault for fault in facts.faults if _moves(fault) and _is_fixed(facts, slave)]
-    mine = [
-        fault
-        for fault in facts.faults
-        if any(broker_name(n) == broker_name(slave) for n in (*fault.left, *fault.right))
-    ]
+    bit = [fault for fault in facts.faults if fault.effective != 0]
+    away = [fault for fault in bit if _moves(fault) and _is_fixed(facts, slave)]
+    mine = [fault for fault in bit if broker_name(slave) in map(broker_name, (*fault.left, *fault.right))]
     for ns, look in behind:
         if ns > lag_ns and not any(_disturbed(fault, look, fault in away) for fault in mine):
             yield _too_far(slave, ns, look)

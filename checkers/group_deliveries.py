@@ -85,6 +85,8 @@ def check_deliveries(history: History, facts: RunFacts) -> Verdict:
         anomalies += _stored_twice(history, ledger, deliveries, causes)
     if not counts["deliveries"]:
         reasons.append("nothing was delivered to any group")
+    if groups and not counts["promised"]:
+        reasons.append("no acknowledged message was there in the end: nothing had to be delivered")
     measures = {
         **{name: counts[name] for name in ("promised", "delivered", "deliveries", "again")},
         "again_by_cause": dict(sorted(causes.items())),

@@ -6,9 +6,9 @@ give, and if it is less than was committed, which fault explains it?
 Model (RocketMQ: ConsumerOffsetManager). A master keeps the last commit, in memory; the file is written every few
 seconds, without a force. A commit is *certain* if it was answered. The *floor* of a fetch is the certain commit to that
 master, answered before the fetch began, that was invoked last and that every end of the master in between must have
-left alone: an orderly stop keeps all, a kill what is older than ``commits_kept_after``, a fault in ``forgotten_by`` (or
-one of which nothing is said) nothing. What is told must be the value of a commit that does not lie entirely before the
-floor:
+left alone: what ends no process, or in order, keeps all (:data:`KEEPS`), a kill what is older than
+``commits_kept_after`` unless the disk was full, anything else nothing. What is told must be the value of a commit that
+does not lie entirely before the floor:
 
     offset-went-back    told less than the floor, or nothing at all
     offset-invented     told what nobody ever committed there
@@ -41,6 +41,9 @@ from checkers.verdict import Anomaly, Outcome, Verdict
 
 NONE = -1
 """No offset is known."""
+
+KEEPS = (*HARMLESS, "stop", "reconfigure", "step_clock", "fail_sync", "fill_disk")
+"""Faults that leave every commit alone: nothing ends, or in order, and the file is never forced anyway."""
 
 
 @dataclass(frozen=True)
@@ -159,14 +162,14 @@ def _forgetting(history: History, facts: RunFacts, commit: int, fetch: int) -> F
     contract = facts.contract()
     reading = contract.reading if contract else None
     kept_after_ns = (reading.commits_kept_after_ns if reading else 2**62) + facts.slack_ns()
-    for fault in faults_of_node(facts, ops.node[fetch]):
-        if fault.kind in HARMLESS or fault.kind == "stop":
+    committed_ns, fetched_ns = int(ops.complete_ns[commit]), int(ops.complete_ns[fetch])
+    faults = [f for f in faults_of_node(facts, ops.node[fetch]) if f.heal_ns >= committed_ns]
+    full = [fault.begin_ns for fault in faults if fault.kind == "fill_disk"]
+    for fault in faults:
+        if fault.kind in KEEPS or fault.begin_ns > fetched_ns:
             continue
-        is_between = fault.begin_ns <= ops.complete_ns[fetch] and fault.heal_ns >= ops.complete_ns[commit]
-        is_ended = fault.kind in ("kill", "restart")
-        if is_ended and fault.begin_ns - int(ops.complete_ns[commit]) > kept_after_ns:
-            continue
-        if is_between or (not is_ended and fault.begin_ns <= ops.complete_ns[fetch]):
+        was_written = fault.begin_ns - committed_ns > kept_after_ns and not any(ns < fault.begin_ns for ns in full)
+        if fault.kind not in ("kill", "restart") or not was_written:
             return fault
     return None
 

@@ -15,7 +15,8 @@ gives, on the clock of the run). It is a failure if it lacks a message that the 
 What stands between: a fault on either of them, or a cut between them, from its beginning (and what was sent shortly
 before) until the slave has had time to catch up. After a fault that lets replicas differ a broker's slaves are only
 measured, and so are those of a synchronous master with several slaves, since one of them is enough for SEND_OK. A slave
-that lost something itself (power cut, disk) is excused until it has caught up.
+that lost something itself (power cut, disk) is excused until it has caught up. What slaves did show is compared by
+:mod:`checkers.slave_content`.
 
 Limits. Only pulls of the load; what slaves hold at the end is for :mod:`checkers.replicas`.
 """
@@ -33,6 +34,7 @@ from checkers.facts import MASTER_ID, NEVER_NS, FaultFact, RunFacts, broker_name
 from checkers.freshness import Freshness
 from checkers.groups import of_slaves
 from checkers.history import History, seconds
+from checkers.slave_content import wrong_content
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 CATCH_UP_NS = 15_000_000_000
@@ -72,6 +74,7 @@ def check_freshness(history: History, facts: RunFacts) -> Verdict:
     known = {queue: _known(history, queue) for queue in np.unique(ops.queue[claims]).tolist()}
     late = _freshness(history, claims, known)
     anomalies = list(_lacking(history, facts, contract, claims, known)) if contract else []
+    anomalies += wrong_content(history, facts)
     reasons = () if contract else (f"no contract for mode {facts.mode!r}",)
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
     measures = _measures(history, answered, every, late)
@@ -179,7 +182,7 @@ def _may_differ(facts: RunFacts, contract: Contract, broker: str, ns: int) -> bo
     """Whether a fault on the master has let its slaves differ for ever."""
     for fault in facts.faults:
         promise = contract.promise(fault.kind, facts.flush)
-        may = promise is None or promise.replicas == "may-differ"
+        may = promise is not None and promise.replicas == "may-differ" and fault.effective != 0
         if f"{broker}-{MASTER_ID}" in fault.left and may and fault.begin_ns <= ns:
             return True
     return False

@@ -187,7 +187,7 @@ def _gone(history: History, facts: RunFacts, rows: Ints) -> Bools:
     """Which of *rows* were asked while the master was hit by something, or before its return had got around."""
     ops = history.ops
     gone = np.zeros(len(rows), dtype=np.bool_)
-    for fault in facts.faults:
+    for fault in (fault for fault in facts.faults if fault.effective != 0):
         brokers = {broker_name(node) for node in fault.left + fault.right if node.endswith(f"-{MASTER_ID}")}
         nodes = [node for node in ops.node.values if broker_name(node) in brokers]
         until_ns = min(fault.heal_ns, 2**61) + RETURN_KNOWN_NS + facts.slack_ns()

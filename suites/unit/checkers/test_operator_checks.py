@@ -184,11 +184,16 @@ def test_nobody_asked_proves_nothing() -> None:
 # Following ------------------------------------------------------------------------------------------------------------
 
 
-def followed(stuck_ms: int, until_ms: int, fault_ms: int = -1, fixed: bool = False) -> Verdict:
+def test_a_fault_that_did_nothing_keeps_no_slave_behind() -> None:
+    assert followed(10_000, 50_000, fault_ms=10_000).outcome is Outcome.PASS
+    assert kinds(followed(10_000, 50_000, fault_ms=10_000, bit=0)) == ["slave-behind"]
+
+
+def followed(stuck_ms: int, until_ms: int, fault_ms: int = -1, fixed: bool = False, bit: int = 1) -> Verdict:
     """The master gains one every half second, the slave has it at once but from *stuck_ms* to *until_ms*."""
     build = Build()
     if fault_ms >= 0:
-        build.fault("reconfigure", "broker-a-0", fault_ms, fault_ms + 1_000, heal=fault_ms + 60_000)
+        build.fault("reconfigure", "broker-a-0", fault_ms, fault_ms + 1_000, heal=fault_ms + 60_000, bit=bit)
     for ms in range(0, 120_000, 500):
         build.op("end", ms, ms + 1, "OK", node="broker-a-0", detail=json.dumps({"broker-a": ms // 500}))
         has = stuck_ms if stuck_ms <= ms < until_ms else ms

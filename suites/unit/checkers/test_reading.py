@@ -386,6 +386,61 @@ def test_a_lost_message_that_had_been_delivered_says_how_the_offset_went_back() 
     assert two["message"] == 2
 
 
+# Excuses that are none ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("do", ["step_clock", "reconfigure", "fail_sync", "fill_disk", "pause", "stop"])
+def test_what_ends_no_process_or_in_order_excuses_no_forgotten_offset(do: str) -> None:
+    verdict = judged(check_offsets, over_a_fault(do, 2 * SECOND, 5))
+    assert (verdict.outcome, kinds(verdict)) == (FAIL, {"offset-went-back": False})
+
+
+@pytest.mark.parametrize(("full", "outcome"), [(True, PASS), (False, FAIL)])
+def test_a_full_disk_keeps_commits_from_the_file_that_survives_a_kill(full: bool, outcome: Outcome) -> None:
+    def story(g: Group) -> None:
+        g.commit(0, 5)
+        if full:
+            g.fault("fill_disk", MASTER, 5 * SECOND, 5 * SECOND + 1, heal=65 * SECOND, fault="full")
+        g.commit(20 * SECOND, 9)
+        g.fault("kill", MASTER, 60 * SECOND, 60 * SECOND + 1, heal=64 * SECOND)
+        g.told(70 * SECOND, 5)
+
+    assert judged(check_offsets, story).outcome is outcome
+
+
+@pytest.mark.parametrize("do", ["cut_power", "wipe", "adopt_slave"])
+def test_a_fault_that_was_over_before_the_commit_excuses_nothing(do: str) -> None:
+    def story(g: Group) -> None:
+        g.fault(do, MASTER, 10, 20, heal=30)
+        g.commit(SECOND, 5)
+        g.told(2 * SECOND, -1)
+
+    assert judged(check_offsets, story).outcome is FAIL
+
+
+def test_a_fault_that_did_nothing_sends_nobody_to_a_slave() -> None:
+    def story(g: Group) -> None:
+        g.stored(5)
+        g.told(10, -1)
+        g.takes(20, 0, [0])
+        g.fault("partition", MASTER, 25, 26, heal=40, bit=0, right=("client-1",))
+        g.takes(30, 1, [1], node=SLAVE)
+
+    assert judged(check_suggestions, story).outcome is FAIL
+
+
+def test_where_nothing_is_left_nothing_had_to_be_delivered() -> None:
+    def story(g: Group) -> None:
+        g.stored(2)
+        g.told(10, -1)
+        g.takes(20, 0, [0, 1])
+        g.drained(30, at=0)
+
+    verdict = judged(check_deliveries, story)
+    assert verdict.outcome is UNKNOWN
+    assert "nothing had to be delivered" in verdict.reasons[-1]
+
+
 # Slaves that answer ---------------------------------------------------------------------------------------------------
 
 
@@ -422,6 +477,47 @@ def test_what_a_slave_may_lack(mode: str, story: Story, outcome: Outcome) -> Non
     assert verdict.outcome is outcome
     assert verdict.measures["behind_max"] == verdict.measures["promised_behind_max"] == 2, "it is measured in any case"
     assert set(kinds(verdict)) == ({"slave-lacks"} if outcome is FAIL else set())
+
+
+@pytest.mark.parametrize(
+    ("shown", "do", "bit", "outcome"),
+    [
+        ([0, 1], "", 1, PASS),
+        ([1, 0], "", 1, FAIL),
+        ([0, -1], "", 1, FAIL),  # none of ours
+        ([1, 0], "kill", 1, FAIL),
+        ([1, 0], "cut_power", 1, PASS),  # the master's log may have lost its end, and gone on differently
+        ([1, 0], "cut_power", 0, FAIL),
+    ],
+)
+def test_a_slave_shows_what_its_master_has(shown: list[int], do: str, bit: int, outcome: Outcome) -> None:
+    def story(g: Group) -> None:
+        g.stored(2)
+        if do:
+            g.fault(do, MASTER, 50, 51, heal=60, bit=bit)
+        g.takes(100, 0, shown, node=SLAVE)
+
+    verdict = judged(check_freshness, story)
+    assert verdict.outcome is outcome
+    assert kinds(verdict) == ({"slave-shows-another": False} if outcome is FAIL else {})
+
+
+def test_what_only_a_slave_tells_is_not_compared() -> None:
+    def story(g: Group) -> None:
+        g.stored(1)
+        g.send(10, None, message=7)
+        g.takes(100, 0, [0, 7], node=SLAVE)
+
+    assert judged(check_freshness, story).outcome is PASS
+
+
+def test_a_power_cut_that_did_nothing_lets_no_slave_differ() -> None:
+    def story(g: Group) -> None:
+        g.stored(2, begin=SECOND)
+        g.fault("cut_power", MASTER, 2 * SECOND, 2 * SECOND + 1, heal=3 * SECOND, bit=0)
+        g.takes(40 * SECOND, 0, [], node=SLAVE, next_offset=0)
+
+    assert judged(check_freshness, story, mode="multi-master-multi-slave-sync").outcome is FAIL
 
 
 def test_what_was_not_promised_may_be_lacking_on_a_synchronous_slave() -> None:
