@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from harness.runfolder import commit
+from suites.conformance.verdicts import decides
 
 RECORD = "MQCHAOS_RECORD_CONFORMANCE"
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "conformance-results.json"
@@ -51,12 +52,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # type: ignore[no-untyped-def]
-    """One entry a test and lane. A test that could not be put (a port is taken) has come to nothing."""
+    """One entry a test and lane."""
     report = yield
-    is_broken = call.excinfo is not None and not call.excinfo.errisinstance(AssertionError)
-    decides = report.when == "call" and not report.skipped and not is_broken
     for name, value in report.user_properties:
-        if name == "conformance" and decides:
+        if name == "conformance" and decides(call.when, call.excinfo):
             rows, lane = json.loads(value)
             test = report.nodeid.removeprefix("suites/conformance/")
             item.config.stash[_entries].append({"test": test, "rows": rows, "lane": lane, "outcome": report.outcome})

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from faults.errors import InjectionFailed
+from harness.errors import BackendUnavailable
+from reference_impl.wire.frame import RemoteWireError
 from scripts.conformance_page import COLUMNS, PAGE, page, read_catalogue, read_results
 from suites.conformance.broker.probes import LIVES, PROBES
+from suites.conformance.verdicts import decides
 
 HERE = Path(__file__).parent
 
@@ -49,6 +55,35 @@ def test_several_tests_are_counted_and_a_failed_one_is_named() -> None:
     text = page(catalogue, [entry("P01"), entry("P01", outcome="failed", test="f.py::test_that")])
     assert "**differs**: test_that" in text
     assert re.search(r"\| reference, simulated \| 0 of 1 \| 0 \| 2 \|", text)
+
+
+def test_every_probe_of_the_catalogue_has_one_row_in_one_chapter() -> None:
+    text = page(read_catalogue(), [])
+    assert {row: text.count(f"\n| {row} |") for row in read_catalogue()} == dict.fromkeys(read_catalogue(), 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_decided"),
+    [
+        (AssertionError("code 1"), True),
+        (KeyError("queueOffset"), True),
+        (RemoteWireError("no frame"), True),
+        (BackendUnavailable("no Java"), False),
+        (InjectionFailed("no tracer"), False),
+        (OSError("port taken"), False),
+    ],
+)
+def test_an_answer_that_breaks_a_test_is_written_down_and_a_question_that_was_not_put_is_not(
+    error: Exception, is_decided: bool
+) -> None:
+    with pytest.raises(type(error)) as caught:
+        raise error
+    assert decides("call", caught) is is_decided
+    assert not decides("setup", caught)
+    with pytest.raises(pytest.skip.Exception) as skipped:
+        pytest.skip("not here")
+    assert not decides("call", skipped)
+    assert (decides("call", None), decides("teardown", None)) == (True, False)
 
 
 def test_every_lane_of_a_result_is_a_column() -> None:
