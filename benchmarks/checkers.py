@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -33,6 +34,7 @@ import pyarrow.parquet as pq
 from benchmarks.figure import Figure, processor_seconds
 from checkers import schema
 from checkers.columns import NEVER
+from checkers.events import positions
 from checkers.facts import RunFacts
 from checkers.foreign_register import kv_part, register_part
 from checkers.history import History
@@ -42,12 +44,19 @@ from checkers.log import LogInput, check_log
 from checkers.log_check import check_logs
 from checkers.log_compiled import LARGE
 from checkers.models import key, register
-from checkers.queue import check_queue, total_queue
+from checkers.queue import QueueInput, check_queue, total_queue
 from checkers.register import check_register
 from checkers.search import Operation, search, search_parts
 from checkers.sessions import check_sessions, claims_of
 from suites.unit.checkers.plain_log import is_linearizable, plain
-from suites.unit.checkers.synthetic import log_history, queue_history, register_history, stale_or_lost, victim
+from suites.unit.checkers.synthetic import (
+    log_history,
+    queue_history,
+    register_history,
+    stale_or_lost,
+    unanswered_writes,
+    victim,
+)
 
 PUBLIC = Path(__file__).parent.parent / "suites" / "public" / "porcupine"
 TIMES = 3
@@ -64,6 +73,7 @@ def measure(quick: bool) -> Iterator[Figure]:
     yield from linear(size, sort)
     yield from pipeline(size)
     yield from published()
+    yield from searched(size)
     if not quick:
         yield from memory()
     yield from beside_porcupine(quick)
@@ -93,6 +103,8 @@ def linear(size: int, sort: float) -> Iterator[Figure]:
     yield figure("log, 1,024 queues", lambda: must(check_log(many).linearizable))
     fifo = queue_history(size)
     yield figure("FIFO queue, from time stamps", lambda: must(check_queue(fifo).linearizable), "fifo")
+    by_event = on_events(fifo)
+    yield figure("FIFO queue, from an event log", lambda: must(check_queue(by_event).linearizable))
     yield figure("bag, from time stamps", lambda: must(check_queue(fifo, ordered=False).linearizable))
     yield figure("total-queue accounting", lambda: total_queue(fifo), "total")
     written = register_history(size, swaps=0.0)
@@ -102,6 +114,19 @@ def linear(size: int, sort: float) -> Iterator[Figure]:
     process_of = np.arange(size, dtype=np.int64) % 10
     claims = claims_of(logs, process_of)
     yield figure("session guarantees", lambda: check_sessions(claims))
+
+
+def on_events(queue: QueueInput) -> QueueInput:
+    """The same with numbers of events instead of stamps."""
+    calls, returns, _ = positions(
+        [queue.e_invoke, queue.d_invoke, queue.n_invoke], [queue.e_ret, queue.d_ret, queue.n_ret]
+    )
+    e_invoke, d_invoke, n_invoke = calls
+    e_ret, d_ret, n_ret = returns
+    known = np.where(queue.e_ret < NEVER, e_ret, NEVER)
+    return replace(
+        queue, e_invoke=e_invoke, d_invoke=d_invoke, n_invoke=n_invoke, e_ret=known, d_ret=d_ret, n_ret=n_ret
+    )
 
 
 def must(answer: bool | None) -> None:
@@ -205,6 +230,17 @@ def published() -> Iterator[Figure]:
     for name, aim in (("c10-bad", None), ("c10-ok", None), ("c50-bad", 200), ("c50-ok", 2000)):
         seconds = best(partial(judge_kv, kv_parts(name), "ok" in name))
         yield Figure(f"kv {name}, search", seconds * 1e3, "ms", at_most=aim)
+
+
+def searched(size: int) -> Iterator[Figure]:
+    """Registers with repeated values: one bad read behind twenty unanswered writes; an honest history of many."""
+    bad = unanswered_writes(2_000, 20)
+    seconds = best(lambda: agree(search(bad, register()).linearizable, False))
+    yield Figure("2,000 operations, 20 writes unanswered, one bad read", seconds * 1e3, "ms", at_most=100)
+    count = size // 10
+    honest = [operation for operation in unanswered_writes(count, 0) if operation.arg != ("read", 5)]
+    seconds = best(lambda: must(search(honest, register()).linearizable), 1)
+    yield Figure(f"register, repeated values, {count:,} ops, search", count / seconds, "ops/s")
 
 
 def judge_etcd(logs: dict[str, tuple[bool, list[Operation]]]) -> None:

@@ -132,7 +132,8 @@ def _decide(queue: QueueInput, ordered: bool) -> tuple[Violation, ...]:
     if len(early):
         return (_violation(queue, values, "VFresh", [int(early[0])], len(early)),)
     crashed = np.sort(calls[3])
-    deadline = _deadlines(values, end) if ordered else np.full(int(values.left.sum()), end, dtype=np.int64)
+    count = int(values.left.sum())
+    deadline = _deadlines(values, end) if ordered and count else np.full(count, end, dtype=np.int64)
     if ordered:
         found += _order(queue, values, use_left=not len(crashed))
     if len(crashed) and not found:

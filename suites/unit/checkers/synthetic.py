@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from checkers.columns import NEVER, Ints
 from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
 from checkers.queue import QueueInput
 from checkers.register import RegisterInput
+from checkers.search import Operation
 
 STEP = 16
 
@@ -261,3 +263,31 @@ def victim(log: LogInput, fraction: float) -> int:
     """An acknowledged append about there in the history whose message was read."""
     acked = np.flatnonzero((log.appends.outcome == ACKED) & np.isin(log.appends.value, log.polls.value))
     return int(acked[int(len(acked) * fraction)])
+
+
+def unanswered_writes(
+    count: int, unanswered: int, *, clients: int = 10, values: int = 5, seed: int = 1
+) -> list[Operation]:
+    """A register that worked, with repeated values, swaps (also refused ones) and *unanswered* writes, half of which
+    took place; at nine tenths one read of a value that was never there."""
+    rng = Random(seed)
+    lost = set(rng.sample(range(count * 8 // 10), unanswered))
+    state, ops, bad = None, [], count * 9 // 10
+    for number in range(count):
+        instant = STEP * (number + clients)
+        invoke, ret = (instant + way * rng.randrange(STEP * clients // 2) for way in (-1, 1))
+        value, old, kind = rng.randrange(values), rng.randrange(values), rng.random()
+        if number == bad:
+            arg: tuple[Any, ...] = ("read", values)
+        elif number in lost:
+            arg, state = ("write", value), value if kind < 0.5 else state
+        elif kind < 0.4:
+            arg = ("read", state)
+        elif kind < 0.7:
+            arg, state = ("write", value), value
+        elif old == state:
+            arg, state = ("cas", old, value), value
+        else:
+            arg = ("refused", old)
+        ops.append(Operation(invoke, None if number in lost else ret, arg, number))
+    return ops

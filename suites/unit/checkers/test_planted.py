@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from checkers.columns import NEVER
+from checkers.events import positions
 from checkers.log import LogInput, check_log
 from checkers.max_register import check_max_register
 from checkers.mutex import check_mutex
@@ -203,3 +204,16 @@ def test_an_offset_beyond_all_reason_needs_no_memory() -> None:
     log.appends.offset[int((log.appends.offset >= 0).argmax())] = 1 << 42
     result = check_log(log)
     assert [violation.kind for violation in result.violations if violation.kind == "hole-without-writer"]
+
+
+@pytest.mark.parametrize("spread", [4, 1 << 20, 1 << 61], ids=["many ties", "packed", "too wide to pack"])
+def test_positions_are_the_stable_order_of_the_stamps(spread: int) -> None:
+    rng = np.random.default_rng(spread)
+    calls, returns = (rng.integers(0, spread, 1_000) for _ in range(2))
+    returns[::7] = NEVER
+    (called,), (returned,), end = positions([calls], [returns])
+    known = [(int(t), kind, i) for kind, c in enumerate((calls, returns)) for i, t in enumerate(c) if t < NEVER]
+    place = {(kind, index): number for number, (_, kind, index) in enumerate(sorted(known))}
+    assert called.tolist() == [place[0, index] for index in range(1_000)]
+    assert returned.tolist() == [place.get((1, index), len(known)) for index in range(1_000)]
+    assert end == len(known)

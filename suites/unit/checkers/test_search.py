@@ -10,6 +10,7 @@ import pytest
 import checkers.search
 from checkers.models import IMPOSSIBLE, bag, fifo, key, mutex, register, stream
 from checkers.search import Operation, search, search_parts
+from suites.unit.checkers.synthetic import unanswered_writes
 
 ANY_STATE = replace(register(), states=None)
 """A register whose states nobody lists: no late proofs."""
@@ -117,6 +118,16 @@ def test_twenty_unknown_writes_are_no_burden() -> None:
     result = search([*unknown, *known, *reads], register())
     assert result.linearizable is False
     assert result.configurations < 5_000
+
+
+@pytest.mark.parametrize("unanswered", [15, 20, 25])
+def test_a_bad_read_behind_many_unanswered_writes_is_found_soon(unanswered: int) -> None:
+    ops = unanswered_writes(2_000, unanswered)
+    result = search(ops, register())
+    assert result.linearizable is False
+    assert result.configurations < 10_000
+    honest = [operation for operation in ops if operation.arg != ("read", 5)]
+    assert search(honest, register()).linearizable is True
 
 
 def test_nothing_happened_is_legal() -> None:
