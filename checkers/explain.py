@@ -26,7 +26,7 @@ DRAWN_MAX = 12
 def log_sentence(history: History, facts: RunFacts, violation: LogViolation) -> str:
     """The violation of a log in words."""
     queue = history.queues.name(violation.queue)
-    clause = _CLAUSES[violation.kind].format(
+    clause = _clause(violation).format(
         queue=queue,
         low=violation.low,
         high=violation.high,
@@ -39,6 +39,12 @@ def log_sentence(history: History, facts: RunFacts, violation: LogViolation) -> 
     proof = "; ".join(history.op_text(op) for op in violation.ops if op >= 0)
     more = f" ({violation.count} such cases, this is the shortest)" if violation.count > 1 else ""
     return f"{clause}{more}. Proof: {proof}. {near(history, facts, violation.ops)}"
+
+
+def _clause(violation: LogViolation) -> str:
+    if violation.kind == "two-values-one-offset" and not violation.values:
+        return "{queue} @{low} was seen or acknowledged with different messages, however far its log was cut back"
+    return _CLAUSES[violation.kind]
 
 
 _CLAUSES = {
