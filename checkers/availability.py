@@ -11,7 +11,8 @@ After a fault, for each queue: *detect* is the time from the fault to the first 
 the first success invoked after it (RTO); between them lie *restart*, *elect* and *route*, where somebody told of
 them. A promise is broken if
 
-    not-recovered     operations were invoked after heal + deadline, and none of them succeeded
+    not-recovered     operations were invoked after heal + deadline, and none of them succeeded; also what applications
+                      asked their producers for, who ask nobody where they find no queue to write to
     others-down       while the fault lasted (at least 1 s, 10 operations) a broker that it did not hit served nobody
 
 Limits. The resolution is the distance of invocations: it is reported (``resolution_ms``), windows shorter than that are
@@ -35,6 +36,7 @@ KINDS = {"send": ("send",), "read": ("pull",)}
 _PERCENTILES = {"send_p50_us": 50, "send_p99_us": 99}
 OTHERS_FLOOR_NS = 1_000_000_000
 OTHERS_FLOOR_OPS = 10
+NO_QUEUE = -1
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,15 @@ def lanes_of(history: History) -> list[Lane]:
     return lanes
 
 
+def _of_applications(history: History) -> list[Lane]:
+    """What applications wanted sent, in one lane: it goes to any queue of the topic."""
+    ops = history.ops
+    rows = np.flatnonzero(ops.f.mask("produce"))
+    rows = rows[np.argsort(ops.invoke_ns[rows], kind="stable")]
+    success = ops.outcome.mask("ok", "weak")[rows]
+    return [Lane("produce", NO_QUEUE, ops.invoke_ns[rows], success, ops.op[rows])] if len(rows) else []
+
+
 def windows_of(lane: Lane, end_ns: int) -> list[Window]:
     """All windows of a lane; *end_ns*: when the load ended."""
     failed = np.flatnonzero(~lane.success)
@@ -104,7 +115,8 @@ def check_availability(history: History, facts: RunFacts) -> Verdict:
         for fault in facts.faults
         for lane in lanes
     ]
-    anomalies = [*_not_recovered(history, facts, lanes), *_others_down(history, facts, lanes)]
+    asked = [*lanes, *_of_applications(history)]
+    anomalies = [*_not_recovered(history, facts, asked), *_others_down(history, facts, lanes)]
     reasons = [] if any(lane.success.any() for lane in lanes) else ["no operation succeeded: nothing was available"]
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict(
@@ -202,10 +214,11 @@ def _hit_again(facts: RunFacts, fault: FaultFact, ns: int) -> bool:
 
 
 def _stuck(history: History, lane: Lane, late: int, fault: FaultFact, within_ns: int) -> Anomaly:
-    queue = history.queues.name(lane.queue)
+    queue = history.queues.name(lane.queue) if lane.queue != NO_QUEUE else ""
+    where = f" on {queue}" if queue else ""
     op = int(lane.op[late])
     sentence = (
-        f"No {lane.kind} on {queue} succeeded from {seconds(int(lane.ns[late]))} on, {len(lane.ns) - late} were tried, "
+        f"No {lane.kind}{where} succeeded from {seconds(int(lane.ns[late]))} on, {len(lane.ns) - late} were tried, "
         f"although {fault.words()} was healed at {seconds(fault.heal_ns)} and service was to be back within "
         f"{seconds(within_ns)}. First: {history.op_text(op)}."
     )

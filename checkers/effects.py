@@ -22,10 +22,11 @@ the delay, to the distance of two looks. Bounds by subject (:data:`WITHIN`):
     table-lost    what a master had been told is gone at the end, although its slave must have copied it, or no
                   machine was lost
 
-Whoever was down or cut off before the bound was over is excused until he is back, has joined again (15 s) and as long
-again as the bound; what comes later excuses nothing. A change whose machine lost data meanwhile is not waited for, nor
-an offset whose broker was killed (it is saved every 5 s). A master that is replaced by its slave's data keeps what had
-been copied: what it forgets (``forgotten``) may not be older than the bound.
+Whoever was down or cut off before the bound was over is excused until he is back, has joined again (15 s; a slave asks
+no master before its next registration, 30 s later) and as long again as the bound; what comes later excuses nothing. A
+change whose machine lost data meanwhile is not waited for, nor an offset whose broker was killed (it is saved every
+5 s). A master that is replaced by its slave's data keeps what had been copied: what it forgets (``forgotten``) may not
+be older than the bound.
 
 Limits. A change that was superseded before its bound is not judged. Text values are compared, numbers only grow.
 """
@@ -57,6 +58,7 @@ WITHIN: Final[Mapping[str, int]] = {
     "delay": 4 * S,
 }
 COPIED_WITHIN: Final = {"4": 13 * S, "5": 67 * S}
+REGISTER_NS: Final = 30 * S
 TABLES: Final = ("topic", "group", "offset", "delay")
 DELAY_FILE: Final = "delay in the file"
 COPIED: Final = (*TABLES, DELAY_FILE)
@@ -92,7 +94,7 @@ def check_effects(history: History, facts: RunFacts) -> Verdict:
         *(anomaly for w in wanted for anomaly in _gone_again(facts, w, by_node)),
         *(_table_lost(facts, *lost) for lost in tables if not _may_forget(facts, lost)),
     ]
-    reasons = _reasons(acts, wanted)
+    reasons = [*_reasons(acts, wanted), *_never_told(wanted, by_node)]
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict("effects", outcome, tuple(anomalies), _measures(facts, acts, wanted, tables), tuple(reasons))
 
@@ -139,9 +141,14 @@ def _kept(facts: RunFacts, subject: str, value: Any) -> Any:
 def within_ns(facts: RunFacts, node: str, subject: str) -> int:
     """The bound of :data:`WITHIN`, or that of a slave's copy; with the backend's slack and the distance of looks."""
     slack_ns = facts.slack_ns() + LOOK_NS
-    if subject in COPIED and not node.endswith("-0"):
+    if _is_copied(node, subject):
         return COPIED_WITHIN[_release(facts)] + slack_ns + (S if subject.startswith("delay") else 0)
     return next(ns for name, ns in WITHIN.items() if subject == name or subject.startswith(f"{name} ")) + slack_ns
+
+
+def _is_copied(node: str, subject: str) -> bool:
+    """Whether *node* has it from its master."""
+    return subject in COPIED and not node.endswith("-0")
 
 
 def _release(facts: RunFacts) -> str:
@@ -164,7 +171,8 @@ def _due_ns(facts: RunFacts, w: _Wanted) -> int:
 
 def _back_ns(fault: FaultFact, w: _Wanted) -> int:
     """The end of the bound that begins anew when whoever was hit has joined again."""
-    return min(NEVER_NS, fault.heal_ns + JOIN_NS + w.within_ns)
+    registration_ns = REGISTER_NS if _is_copied(w.node, w.subject) else 0
+    return min(NEVER_NS, fault.heal_ns + JOIN_NS + registration_ns + w.within_ns)
 
 
 def _takes_along(fault: FaultFact, subject: str) -> bool:
@@ -268,6 +276,12 @@ def _reasons(acts: list[Acted], wanted: list[_Wanted]) -> list[str]:
     elif not any(w.shown_ns >= 0 for w in wanted):
         reasons.append("nobody was seen to show anything")
     return reasons
+
+
+def _never_told(wanted: list[_Wanted], by_node: Mapping[str, Mapping[str, list[Looked]]]) -> list[str]:
+    """Who had to show something, and gave no answer about it in the whole run."""
+    silent = dict.fromkeys((w.node, w.subject) for w in wanted if w.subject not in by_node.get(w.node, {}))
+    return [f"{node} never told of {subject}" for node, subject in silent]
 
 
 def _measures(facts: RunFacts, acts: list[Acted], wanted: list[_Wanted], tables: list[_Lost]) -> dict[str, Any]:

@@ -15,7 +15,9 @@ Model. The drain says what is there, the group's pulls what it was given (:mod:`
     delivered-again     allowed where there is a cause: the owner began at the committed offset that it was told
                         (*told-back*: a fault had made the broker forget, *not-yet-committed*: what lies beyond it had
                         been read, but not committed, *slave-told*: a slave's copy was older), or a broker moved it back
-                        (*moved*), or the message stands at two places (*stored-twice*)
+                        (*moved*), or the message stands at two places (*stored-twice*). A broker may move a group to
+                        the end of its queue, so what comes again then must be new messages at old offsets: the same
+                        ones were *moved-too-far*
 
 Limits. What lies beyond the group's last position proves nothing: UNKNOWN.
 """
@@ -235,6 +237,8 @@ def _again(history: History, facts: RunFacts, given: _Given) -> Iterator[tuple[A
     for epoch in np.unique(given.epoch[came]).tolist():
         rows = np.flatnonzero(came & (given.epoch == epoch))
         cause, sent = _cause(history, facts, given, int(rows[0]))
+        if cause == "moved" and _came_before(history, given, rows):
+            cause = "moved-too-far"
         first = int(given.offset[rows].min())
         op = int(history.ops.op[given.row[rows[0]]])
         sentence = (
@@ -244,8 +248,16 @@ def _again(history: History, facts: RunFacts, given: _Given) -> Iterator[tuple[A
         )
         details = {"group": given.lane.group, "queue": given.lane.queue, "cause": cause, "count": len(rows)}
         ops = (sent, op) if sent >= 0 else (op,)
-        allowed = cause != "unexplained"
+        allowed = cause not in ("unexplained", "moved-too-far")
         yield Anomaly("delivered-again", sentence, ops, details, allowed), (cause, len(rows))
+
+
+def _came_before(history: History, given: _Given, rows: Ints) -> bool:
+    """Whether a master delivered what had been at that offset before. A slave may have kept what its master lost."""
+    before = slice(0, int(rows[0]))
+    known = frozenset(zip(given.offset[before].tolist(), given.message[before].tolist(), strict=True))
+    mine = rows[~of_slaves(history)[given.row[rows]]]
+    return any(place in known for place in zip(given.offset[mine].tolist(), given.message[mine].tolist(), strict=True))
 
 
 _BECAUSE = {
@@ -253,6 +265,7 @@ _BECAUSE = {
     "not-yet-committed": "they had been read, but not committed",
     "slave-told": "a slave told an older offset than the master knew",
     "moved": "the broker said that the offset was beyond the end, and where to go on",
+    "moved-too-far": "the broker sent it back below the end of the queue",
     "unexplained": "no answer explains it",
 }
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from checkers.availability import check_availability, lanes_of, windows_of
+from checkers.contract import classify
 from checkers.verdict import Outcome, Verdict
 from suites.unit.checkers.build import MS, Build
 
@@ -102,6 +105,19 @@ def test_service_that_does_not_come_back_is_a_failure() -> None:
     verdict = judge(build)
     assert [anomaly.kind for anomaly in verdict.anomalies] == ["not-recovered"]
     assert "was to be back within 60.000 s" in verdict.anomalies[0].sentence
+
+
+@pytest.mark.parametrize(("status", "found"), [("SEND_OK", []), ("NO_ROUTE", ["not-recovered"])])
+def test_a_producer_that_finds_no_queue_asks_nobody_and_yet_its_application_is_not_served(status, found) -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.fault("kill", "broker-a-0", 10, 11, heal=20)
+    for ms in range(70_000, 70_100, 10):
+        build.op("produce", ms, ms + 1, status, outcome=classify("send", status))
+    verdict = judge(build)
+    assert [anomaly.kind for anomaly in verdict.anomalies] == found
+    if found:
+        assert verdict.anomalies[0].sentence.startswith("No produce succeeded from 70.000 s on, 10 were tried")
 
 
 def test_nobody_asked_after_the_deadline_is_no_failure() -> None:

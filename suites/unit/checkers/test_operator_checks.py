@@ -85,6 +85,24 @@ def test_what_a_lost_disk_took_along_need_not_be_shown_later() -> None:
     assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == []
 
 
+def test_a_node_that_never_tells_of_what_it_must_show_proves_nothing() -> None:
+    build = Build()
+    act(build, 10_000, "change_delay", {"broker-a-0": {"delay": 1}, "broker-a-1": {"delay in the file": 1}})
+    looks(build, "look", "broker-a-0", 0, 60_000, {"delay": 1})
+    verdict = check_effects(build.history(), build.facts(mode=ASYNC))
+    assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, ("broker-a-1 never told of delay in the file",))
+
+
+@pytest.mark.parametrize(("shown_ms", "found"), [(105_000, []), (112_000, ["not-shown"])])
+def test_a_slave_finds_its_master_again_with_its_next_registration(shown_ms: int, found: list[str]) -> None:
+    build = Build()
+    act(build, 10_000, "change_delay", {"broker-a-1": {"delay in the file": 1}})
+    looks(build, "look", "broker-a-1", 0, shown_ms, {"delay in the file": 0})
+    looks(build, "look", "broker-a-1", shown_ms, 120_000, {"delay in the file": 1})
+    build.fault("kill", "broker-a-0", 12_000, 12_001, heal=50_000)
+    assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == found
+
+
 def test_the_delay_is_that_of_the_first_look_which_shows_it() -> None:
     assert changed(12_000).measures["shown_after_ms"] == {"wipe_write_permission/namesrv": 1996}
 

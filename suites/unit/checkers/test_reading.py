@@ -339,19 +339,32 @@ def test_what_was_not_yet_committed_comes_again_to_the_next_owner() -> None:
     assert (verdict.outcome, verdict.measures["again_by_cause"]) == (PASS, {"not-yet-committed": 2})
 
 
-def test_a_moved_offset_is_a_reason() -> None:
+@pytest.mark.parametrize(
+    ("got", "node", "outcome", "cause"),
+    [
+        ([3, 4], MASTER, PASS, "moved"),
+        ([1, 2], MASTER, FAIL, "moved-too-far"),
+        ([1, 2], SLAVE, PASS, "moved"),  # it kept what its master had lost
+    ],
+)
+def test_a_moved_offset_is_a_reason_for_new_messages_at_old_offsets_only(got, node, outcome, cause) -> None:
     def story(g: Group) -> None:
         g.stored(3)
         g.told(10, -1)
         g.takes(12, 0, [0, 1, 2])
+        g.fault("cut_power", MASTER, 14, 15, heal=16)
+        for place, message in enumerate((3, 4)):
+            g.send(17 + place, 18 + place, message, 1 + place)
         g.op(
             "pull", 20, 21, "PULL_OFFSET_MOVED", queue=0, offset=3, node=MASTER, group=G, next_offset=1, detail="next 1"
         )
-        g.takes(22, 1, [1, 2])
-        g.ended(3, 50)
+        g.takes(22, 1, got, node=node)
+        g.drain(50, 51, at=0, got=[0, 3, 4])
+        g.drained(52, at=3)
 
     verdict = judged(check_deliveries, story)
-    assert (verdict.outcome, verdict.measures["again_by_cause"]) == (PASS, {"moved": 2})
+    assert verdict.measures["again_by_cause"] == {cause: 2}
+    assert kinds(verdict)["delivered-again"] == (outcome is PASS)
 
 
 @pytest.mark.parametrize(("second", "kind"), [(1, "repeat"), (0, "inversion")])
