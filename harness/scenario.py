@@ -33,6 +33,7 @@ Sends = Literal["ok", ""]
 
 WORKLOAD_KINDS: Final = (
     "log",
+    "batch",
     "producer",
     "routes",
     "group",

@@ -128,6 +128,23 @@ STORE: Final = {
         ("R7",),
         "rocketmq#6703: offsets are given again after a restart",
     ),
+    "batch-counts-as-one": Defect(
+        "broker",
+        "after a batch a queue goes on one offset behind its first message, not behind its last",
+        "one queue offset that holds two messages, in a load of batches",
+        "log",
+        ("B30",),
+        "rocketmq#2865, fixed by #2866: messages of a batch get queue offsets that were given already",
+    ),
+    "overflow-resets-to-zero": Defect(
+        "broker",
+        "a consumer that asks for more than its queue has is sent to the beginning of the queue, not to its end",
+        "messages that a group has had, again from the first one on, after a power cut",
+        "deliveries",
+        ("B31",),
+        "rocketmq#4215, #2181 (before 4.9.4), alibaba/RocketMQ#210: “offset overflow badly”, and the whole queue comes "
+        "again",
+    ),
     "offset-from-wrong-base": Defect(
         "broker",
         "the answer to the first message of a log file names the queue offset before its own",
@@ -257,6 +274,24 @@ REPLICATION: Final = {
         "RocketMQ's slave of 2025 deletes its topics one by one and puts its master's back; whoever promotes it in "
         "between has none",
     ),
+    "slave-forgets-master": Defect(
+        "broker",
+        "a slave that was told that its master is gone copies no tables any more when there is one again",
+        "tables of a slave that stay as they were before its master was away",
+        "effects",
+        ("B02",),
+        "rocketmq#7790, #3210, #6427: after a change of roles the master's address stays empty, and the offsets of "
+        "consumers are not copied until somebody sets it",
+    ),
+    "delay-offsets-not-kept": Defect(
+        "broker",
+        "a slave asks for the delay offsets of its master and does not write them down",
+        "delay offsets that a slave has not got in its file, so that whoever takes its master's place begins at 0",
+        "effects",
+        ("B03",),
+        "rocketmq#2518, #1934, #2259: the delay offsets that a slave has copied are not there when it becomes master, "
+        "and delayed messages of days are delivered again",
+    ),
     "suggests-slave-always": Defect(
         "broker",
         "every answer to a pull suggests the slave, whoever asks",
@@ -288,6 +323,15 @@ REPLICATION: Final = {
         "replicas",
         ("B23",),
         "rocketmq#2706, #3349: a slave lags for ever behind a place that it cannot pass",
+    ),
+    "ha-waits-for-the-gone": Defect(
+        "broker",
+        "a slave's connection that has ended stays among those that must have a message before it is acknowledged",
+        "FLUSH_SLAVE_TIMEOUT although a slave is there and follows",
+        "promised",
+        ("B24",),
+        "rocketmq#8875: a connection that ends early is put into the list of connections afterwards, and the master "
+        "counts a slave that is not there",
     ),
     "slave-reports-only-progress": Defect(
         "broker",
@@ -325,6 +369,15 @@ ROUTING: Final = {
         "routes",
         ("B43",),
         "rocketmq#5374, fixed by #5375: the farewell of one broker removes another of the same name",
+    ),
+    "slave-alone-is-read-only": Defect(
+        "namesrv",
+        "a slave that registers while its name has no master makes the topics read-only, and so they stay",
+        "no message accepted by a master that is back, because nobody finds a queue of it to write to",
+        "availability",
+        ("B14",),
+        "rocketmq#7626, fixed by #7661: a NameServer that has heard of a slave first shows permission 4 for all topics "
+        "of its name, although there is a master",
     ),
     "namesrv-ignores-close": Defect(
         "namesrv",

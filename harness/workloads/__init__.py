@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from harness.workloads.batches import BatchWorkload
 from harness.workloads.group import GroupWorkload
 from harness.workloads.log import LogWorkload
 from harness.workloads.looking import LookingProducerWorkload, LookingWorkload
@@ -16,6 +17,7 @@ from harness.workloads.workload import Stage, Workload
 
 KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
     "log": LogWorkload,
+    "batch": BatchWorkload,
     "routes": RoutesWorkload,
     "producer": ProducerWorkload,
     "group": GroupWorkload,

@@ -76,15 +76,19 @@ class Producer(MeasuringClient):
             env.set_timer("send", self._due_ns - now_ns)
 
     def _send_next(self, env: Environment) -> None:
-        queues = self.stage.queues
-        queue = queues[self._next_queue]
-        self._next_queue = (self._next_queue + 1) % len(queues)
+        queue = self._turn()
         process = self._process(queue.broker)
         if process is None:
             self._counts["withheld"] += 1
             return
         self._counts["sent"] += 1
         self.send(env, process, queue, partial(self._answered, queue.broker, process))
+
+    def _turn(self) -> QueueAddress:
+        """Whose turn it is."""
+        queue = self.stage.queues[self._next_queue]
+        self._next_queue = (self._next_queue + 1) % len(self.stage.queues)
+        return queue
 
     def _answered(self, broker: str, process: Process, env: Environment, outcome: str) -> None:
         self._counts[outcome] += 1
@@ -182,6 +186,7 @@ class Consumer(MeasuringClient):
 class LogWorkload:
     """``Workload`` of kind ``log``: clients 1…P are producers, P+1…P+C consumers."""
 
+    producer: Callable[[Stage, str, int, Counter[str]], Producer] = Producer
     consumer: Callable[[Stage, str, int, Counter[str]], Consumer] = Consumer
 
     def __init__(self, stage: Stage) -> None:
@@ -189,7 +194,7 @@ class LogWorkload:
         self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
         load = stage.load
         self._producers = [
-            Producer(stage, f"client-{number + 1}", number, self.counts) for number in range(load.producers)
+            self.producer(stage, f"client-{number + 1}", number, self.counts) for number in range(load.producers)
         ]
         self._consumers = [
             self.consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)

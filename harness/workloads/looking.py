@@ -63,12 +63,14 @@ class Look:
 
 @dataclass(frozen=True)
 class FileLook:
-    """A look at a table of ``node`` on its disk; ``read`` takes what the file holds."""
+    """A look at a table of ``node`` on its disk; ``read`` takes what the file holds, ``absent`` is said where there is
+    none."""
 
     f: str
     node: str
     table: str
     read: Callable[[bytes], Shown]
+    absent: Shown
 
 
 @dataclass(frozen=True)
@@ -147,10 +149,7 @@ class LookingConsumer(Consumer):
     def _look_at_file(self, look: FileLook, process: Process) -> None:
         op = self.recorder.invoke(process.number, look.f, node=look.node)
         held = self._backend.read_table(look.node, look.table)
-        if held is None:
-            self._complete(op, look.f, "NO_FILE", process)
-            return
-        self._shown(op, look.f, process, partial(look.read, held))
+        self._shown(op, look.f, process, lambda: look.absent if held is None else look.read(held))
 
     def _ask(self, env: Environment, looking: _Looking) -> None:
         look = looking.look

@@ -18,7 +18,7 @@ Limits. Time-outs are longer than RocketMQ's own waits (5 s for a flush, 5 s for
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -29,7 +29,15 @@ from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import MS, SECOND, Environment, Link
 from reference_impl.wire.codes import RequestCode, ResponseCode, response_name
 from reference_impl.wire.frame import Command, RemoteWireError
-from reference_impl.wire.message import COMPRESSED, Message, UniqueKeys, decode_records, properties_text
+from reference_impl.wire.message import (
+    COMPRESSED,
+    BatchEntry,
+    Message,
+    UniqueKeys,
+    decode_records,
+    encode_batch,
+    properties_text,
+)
 from reference_impl.wire.remoting import Answer, CallFailed, Remoting
 
 SEND_TIMEOUT_NS: Final = 8 * SECOND
@@ -135,6 +143,34 @@ class MeasuringClient:
         request = Command(RequestCode.SEND_MESSAGE_V2, self._send_fields(env, queue), body)
         self.remoting.call(env, queue.address, request, SEND_TIMEOUT_NS, answered, close_on_timeout=True)
 
+    def send_batch(
+        self,
+        env: Environment,
+        processes: Sequence[Process],
+        queue: QueueAddress,
+        then: Callable[[Process, Environment, str], None],
+    ) -> None:
+        """One message of each of *processes* in one request; ``then(process, env, outcome)`` for each."""
+        recorder, stage = self.recorder, self.stage
+        ops, entries = [], []
+        for process in processes:
+            size = stage.load.draw_size(stage.rng)
+            message = recorder.message(process.number, process.sequence, size)
+            body = encode(Body(recorder.run, message, process.number, process.sequence), size)
+            process.sequence += 1
+            ops.append(recorder.invoke(process.number, "send", queue=queue.queue, message=message, node=queue.broker))
+            entries.append(BatchEntry(body, properties_text({"UNIQ_KEY": self._unique_key(env)})))
+
+        def answered(env: Environment, answer: Answer) -> None:
+            self.in_flight -= 1
+            for index, (op, process) in enumerate(zip(ops, processes, strict=True)):
+                then(process, env, self._sent(op, process, answer, index))
+
+        self.in_flight += 1
+        fields = self._send_fields(env, queue) | {"i": properties_text({"WAIT": "true"}), "m": "true"}
+        request = Command(RequestCode.SEND_BATCH_MESSAGE, fields, encode_batch(entries))
+        self.remoting.call(env, queue.address, request, SEND_TIMEOUT_NS, answered, close_on_timeout=True)
+
     def pull(
         self,
         env: Environment,
@@ -197,9 +233,6 @@ class MeasuringClient:
 
     def _send_fields(self, env: Environment, queue: QueueAddress) -> dict[str, str]:
         """RocketMQ: SendMessageRequestHeaderV2. ``c``, the template topic, is one that no broker has."""
-        if self._keys is None:
-            self._keys = UniqueKeys(self.stage.backend.host(self.name), env.rng)
-        now_ms = env.wall()
         return {
             "a": GROUP,
             "b": self.stage.topic,
@@ -207,14 +240,19 @@ class MeasuringClient:
             "d": "4",
             "e": str(queue.queue_id),
             "f": "0",
-            "g": str(now_ms),
+            "g": str(env.wall()),
             "h": "0",
-            "i": properties_text({"UNIQ_KEY": self._keys.make(now_ms), "WAIT": "true"}),
+            "i": properties_text({"UNIQ_KEY": self._unique_key(env), "WAIT": "true"}),
             "j": "0",
             "k": "false",
             "m": "false",
             "n": queue.broker,
         }
+
+    def _unique_key(self, env: Environment) -> str:
+        if self._keys is None:
+            self._keys = UniqueKeys(self.stage.backend.host(self.name), env.rng)
+        return self._keys.make(env.wall())
 
     def _pull_fields(self, queue: QueueAddress, offset: int, suspend: bool) -> dict[str, str]:
         """RocketMQ: PullMessageRequestHeader, with the subscription in the request (no heartbeat is needed then)."""
@@ -233,14 +271,17 @@ class MeasuringClient:
             "bname": queue.broker,
         }
 
-    def _sent(self, op: int, process: Process, answer: Answer) -> str:
+    def _sent(self, op: int, process: Process, answer: Answer, index: int = 0) -> str:
+        """Complete the send of the message that was the *index*-th of its request."""
         status = status_of(answer, "SEND_OK")
         outcome = self.stage.classify("send", status)
         offset = position = -1
         detail = ""
         if isinstance(answer, Command):
-            offset = int(answer.fields.get("queueOffset", -1))
-            position = position_of(answer.fields.get("msgId", ""))
+            first = int(answer.fields.get("queueOffset", -1))
+            offset = first + index if first >= 0 else -1
+            ids = answer.fields.get("msgId", "").split(",")
+            position = position_of(ids[index]) if index < len(ids) else -1
             detail = (answer.remark or "") if outcome not in ("ok", "weak") else ""
         self.recorder.complete(op, outcome, status, offset=offset, position=position, detail=detail)
         self.last_offset = offset

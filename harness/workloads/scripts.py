@@ -163,7 +163,8 @@ def metadata(stage: Stage) -> Script:
             Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
         )
     ]
-    files = [FileLook("look", node, DELAY_TABLE, _delay_in_file) for node in nodes if not Node.named(node).is_master]
+    slaves = [node for node in nodes if not Node.named(node).is_master]
+    files = [FileLook("look", node, DELAY_TABLE, _delay_in_file, {DELAY_FILE: 0}) for node in slaves]
     return Script(acts, looks, files)
 
 

@@ -84,7 +84,8 @@ class TablesOfSlave:
 
     def take_delay_offsets(self, env: Environment, text: str) -> None:
         """Write delayOffset.json as it came."""
-        self._state.files.delays.save(env, text)
+        if "delay-offsets-not-kept" not in self._state.defects:
+            self._state.files.delays.save(env, text)
 
     def take_groups(self, env: Environment, table: SubscriptionGroupTable) -> None:
         """Replace subscriptionGroup.json where the master's version is another."""

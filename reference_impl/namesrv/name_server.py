@@ -48,7 +48,7 @@ class NameServer:
     def __init__(self, config: NamesrvConfig, defects: Iterable[str] = ()) -> None:
         self.config = config
         self.defects = checked_defects(defects, "namesrv")
-        self._registry = Registry(is_5x=config.is_5x)
+        self._registry = Registry(is_5x=config.is_5x, defects=self.defects)
         self._kv = KvConfig(config.kv_config_path)
         self._remoting = Remoting(
             self._handle,

@@ -23,7 +23,7 @@ takes all of them with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,8 +85,10 @@ class Registration:
 class Registry:
     """The tables. What is listed comes in the order of registration."""
 
-    def __init__(self, *, is_5x: bool = False) -> None:
-        self._is_5x = is_5x
+    def __init__(self, *, is_5x: bool = False, defects: Collection[str] = ()) -> None:
+        self._is_5x, self._defects = is_5x, defects
+        self._of_slave: dict[str, DataVersion] = {}
+        """Only with the defect ``slave-alone-is-read-only``: broker name → version that a slave brought alone."""
         self._topics: dict[str, dict[str, QueueData]] = {}
         self._brokers: dict[str, BrokerData] = {}
         self._clusters: dict[str, dict[str, None]] = {}
@@ -110,12 +112,21 @@ class Registry:
         if self._is_5x and is_first and len(topics.topic_config_table) == 1:
             return Registration(accepted=False)
         addresses[key.broker_id] = key.address
-        if key.broker_id == MASTER_ID and (is_first or self.is_changed(key.address, live.version)):
+        if "slave-alone-is-read-only" in self._defects and MASTER_ID not in addresses:
+            self.wipe_write_permission(key.name)
+            self._of_slave[key.name] = live.version
+        if key.broker_id == MASTER_ID and self._is_news(key, live.version, is_first):
             for topic in topics.topic_config_table.values():
                 self._announce(key.name, topic)
         is_new = key.address not in self._live
         self._live[key.address] = live
         return self._answer(addresses, key.broker_id, is_new)
+
+    def _is_news(self, key: BrokerKey, version: DataVersion, is_first: bool) -> bool:
+        """Whether the topics that a master brings are looked at."""
+        if key.name in self._of_slave and self._of_slave[key.name].same_as(version):
+            return False
+        return is_first or self.is_changed(key.address, version)
 
     def _is_outdated(self, holder: Address | None, address: Address, version: DataVersion) -> bool:
         """5.x: another address holds the id with a larger state version."""

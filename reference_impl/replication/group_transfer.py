@@ -80,6 +80,8 @@ class GroupTransfer:
         return bool(self._master.connections) and behind < self._config.ha_slave_fallbehind_max
 
     def _is_copied(self, end: int) -> bool:
+        if any(connection.acked < end for connection in self._master.leaked):
+            return False
         if "ha-new-slave-counts" in self._defects and any(c.requested < 0 for c in self._master.connections.values()):
             return True
         if self._config.slaves_to_wait_for == 1 and not self._config.is_5x:

@@ -83,6 +83,8 @@ class HaMaster:
         self.connections: dict[Link, HaConnection] = {}
         """Whoever is connected counts as a slave (RocketMQ: HAService.connectionCount)."""
         self.push2_slave_max_offset = 0
+        self.leaked: list[HaConnection] = []
+        """Only with the defect ``ha-waits-for-the-gone``: connections that have ended."""
 
     # --- connections ------------------------------------------------------------------------------------------------
 
@@ -97,6 +99,8 @@ class HaMaster:
     def forget(self, env: Environment, link: Link) -> None:
         """The connection has ended."""
         connection = self.connections.pop(link)
+        if "ha-waits-for-the-gone" in self._defects:
+            self.leaked.append(connection)
         for name in ("heartbeat", "silence", "poll"):
             env.cancel_timer(("ha", name, link))
         env.note("ha_slave_gone", slave=connection.peer, acked=connection.acked)

@@ -11,6 +11,8 @@ replication's. ``master_learned`` takes what a registration answered.
     slave-acks-in-memory     a slave reports frames that it writes into its log only half a second later
     ha-start-from-acked      a slave that comes back is sent what follows the greatest report ever
     ha-skips-file-tail       the last bytes of each full log file are not sent
+    ha-waits-for-the-gone    a connection that has ended stays among those that a message waits for
+    slave-forgets-master     a slave whose master went copies no tables of the next
 
 Limits. No epoch, no checksum, no truncation: a slave that is ahead of its master, or beside it, stays so (RocketMQ's
 classic protocol; the controller and DLedger are other modes).
@@ -51,6 +53,9 @@ class Replication:
         self.config = config
         self._listen_address = listen_address
         self._is_stopped = False
+        self._forgets = "slave-forgets-master" in defects
+        self._was_without = False
+        """Only with the defect ``slave-forgets-master``: there had been a master, and then there was none."""
         self.master = HaMaster(config, store, self._reported, defects)
         self.transfer = GroupTransfer(config, self.master, defects)
         self.client = HaClient(config, store, defects)
@@ -85,7 +90,9 @@ class Replication:
         copying of tables.
         """
         if self.config.is_slave and not self._is_stopped:
-            self.metadata.master = master
+            is_lost = self._forgets and master is None and self.metadata.master is not None
+            self._was_without = self._was_without or is_lost
+            self.metadata.master = None if self._was_without else master
             self.client.learned(ha_address)
 
     # --- events -----------------------------------------------------------------------------------------------------

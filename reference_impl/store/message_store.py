@@ -89,6 +89,7 @@ class MessageStore:
         log.skips_old_file = "roll-skips-flush" in self.defects
         self._acceptance = Acceptance(config, self.delay_levels)
         self._log = CommitLog(log, config.store_host, self.delay_levels)
+        self._log.counts_batch_as_one = "batch-counts-as-one" in self.defects
         self._queues = ConsumeQueues(f"{root}/consumequeue", config.mapped_file_size_consume_queue, self._forcing)
         self._checkpoint = Checkpoint(f"{root}/checkpoint", self._forcing)
         self._index: Index | None = None
@@ -106,7 +107,7 @@ class MessageStore:
             on_flags=self._update_writable,
             is_slave=self._is_slave,
         )
-        self._reader = Reader(config, log, self._queues)
+        self._reader = Reader(config, log, self._queues, self.defects)
         self._group_commit: GroupCommit | None = None
         self._flush: FlushService
         if config.flush_disk_type == "SYNC_FLUSH":

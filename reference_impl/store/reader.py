@@ -17,6 +17,7 @@ full; the first message is always taken. "In memory" is a matter of distance fro
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from reference_impl.environment import Environment
@@ -32,9 +33,12 @@ _SCAN_BYTES: Final = 16_000
 class Reader:
     """Reads over one log and its queues."""
 
-    def __init__(self, config: StoreConfig, log: MappedFiles, queues: ConsumeQueues) -> None:
+    def __init__(
+        self, config: StoreConfig, log: MappedFiles, queues: ConsumeQueues, defects: Collection[str] = ()
+    ) -> None:
         self.log, self._queues = log, queues
         self._corrects = config.broker_role != "SLAVE" or config.offset_check_in_slave
+        self._resets = "overflow-resets-to-zero" in defects
         self._memory = config.total_physical_memory_size * config.access_message_in_memory_max_ratio // 100
         self._in_memory = (
             config.max_transfer_bytes_on_message_in_memory,
@@ -69,7 +73,7 @@ class Reader:
         if offset == following:
             return GetResult(GetStatus.OFFSET_OVERFLOW_ONE, offset, first, following)
         if offset > following:
-            return nothing(GetStatus.OFFSET_OVERFLOW_BADLY, following)
+            return nothing(GetStatus.OFFSET_OVERFLOW_BADLY, 0 if self._resets and not first else following)
         scan = _Scan(self, env, queue, offset, max_messages, tag_codes)
         if not scan.run():
             return nothing(GetStatus.OFFSET_FOUND_NULL, queue.following_file_offset(offset))

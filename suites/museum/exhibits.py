@@ -66,6 +66,10 @@ EXHIBITS: Final = {
     ),
     "reuse-offset": Exhibit("kill", TWO_VALUES, TWO_MESSAGES),
     "offset-from-wrong-base": Exhibit("kill", TWO_VALUES, ("chaos/broker-a/", "holds two different messages")),
+    "batch-counts-as-one": Exhibit("batches", TWO_VALUES, ("chaos/broker-a/", "holds two different messages")),
+    "overflow-resets-to-zero": Exhibit(
+        "group-loses-tail", ("delivered-again",), ("the broker sent it back below the end of the queue",)
+    ),
     "append-twice-at-roll": Exhibit("kill", ("duplicated",), ("was sent once", "but is there twice")),
     "retention-ignores-age": Exhibit("retention", LOST, ("broker-a gone", "no fault was injected")),
     "disk-full-sticks": Exhibit("disk-full", ("not-recovered",), ("No send on chaos/broker-a/", "fill_disk")),
@@ -82,10 +86,13 @@ EXHIBITS: Final = {
     "slave-timeout-is-ok": Exhibit("cut-off-slave-adopted", LOST, ADOPTED),
     "slave-takes-messages": Exhibit("slave-beside-group", ("slave-stored",), ("broker-a-1",)),
     "slave-empties-topics": Exhibit("tables", ("not-shown", "gone-again"), ("broker-a-1 had to show topic",)),
+    "slave-forgets-master": Exhibit("tables-master-away", ("not-shown",), ("broker-a-1 had to show",)),
+    "delay-offsets-not-kept": Exhibit("tables", ("not-shown",), ("broker-a-1 had to show delay in the file",)),
     "suggests-slave-always": Exhibit("slave-beside-group", ("wrong-suggestion",), ("broker-a-0",)),
     "ha-start-from-acked": Exhibit("slave-wiped", MISSING, STUCK),
     "ha-start-from-last-file": Exhibit("slave-away", MISSING, STUCK),
     "ha-skips-file-tail": Exhibit("slave-away", MISSING, STUCK),
+    "ha-waits-for-the-gone": Exhibit("slave-of-two-dies", ("not-promised",), ("ended with FLUSH_SLAVE_TIMEOUT",)),
     "slave-reports-only-progress": Exhibit("master-away", MISSING, STUCK),
     "registers-before-role": Exhibit("slave-returns", ("self-promoted",), ("broker-a-1 as master of broker-a",)),
     "registration-in-turn": Exhibit(
@@ -93,6 +100,9 @@ EXHIBITS: Final = {
     ),
     "unregister-drops-name": Exhibit(
         "slave-leaves", ("dropped-early",), ("namesrv-1 no longer listed broker-a", "nothing had ended it")
+    ),
+    "slave-alone-is-read-only": Exhibit(
+        "slave-alone", ("not-recovered",), ("No produce succeeded", "kill of broker-a-0", "NO_ROUTE")
     ),
     "namesrv-ignores-close": Exhibit("broker-dies", ("stale-route",), STALE),
     "namesrv-never-expires": Exhibit("broker-dies", ("stale-route",), STALE),
