@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,16 @@ esac
 
 
 @pytest.fixture(autouse=True)
-def _no_java_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _no_java_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """And nobody after us finds the Java that we made up."""
     find_java.cache_clear()
     monkeypatch.delenv("JAVA_HOME", raising=False)
     (tmp_path / "path").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
     monkeypatch.setattr(java.shutil, "which", lambda name: None)
     monkeypatch.setattr(java, "_bundled", lambda: None)
+    yield
+    find_java.cache_clear()
 
 
 @pytest.mark.parametrize(
