@@ -15,7 +15,7 @@ from harness.scenario import Scenario, Topology, server_names
 from harness.worlds import open_target
 
 PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
-NOTHING = capabilities.Capabilities("needs root", "needs root")
+NOTHING = capabilities.Capabilities("needs root", "needs root", "needs strace")
 
 
 def with_fault(do: str, on: str, **options: str) -> Scenario:
@@ -29,7 +29,8 @@ def with_fault(do: str, on: str, **options: str) -> Scenario:
         ("isolate", "one of slaves", "network of its own"),
         ("cut_power", "masters", "disk of its own"),
         ("fill_disk", "masters", "disk of its own"),
-        ("step_clock", "masters", "shares|share"),
+        ("fail_sync", "masters", "forces cannot be made to fail"),
+        ("step_clock", "masters", "share its wall clock"),
     ],
 )
 def test_what_a_machine_without_root_cannot_do(do: str, on: str, why: str, monkeypatch) -> None:
