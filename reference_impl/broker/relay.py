@@ -1,11 +1,13 @@
-"""What an operator asks of a broker about clients: 307 and 309 are handed on, 222 moves a group, 46 checks a filter.
+"""What an operator asks of a broker about clients: 307 and 309 are handed on, 222 moves a group, 223 asks all its
+members how far they are, 46 checks a filter.
 
 Question: how is a running consumer looked into, given one message by hand, or sent back to an earlier time?
 
 Model (RocketMQ: AdminBrokerProcessor, Broker2Client). 307 (running info) and 309 (consume this message) go on the
 client's own connection and its answer comes back as ours, or code 1 where the client is not online; 207 where it does
 not answer within 10 s. 222 computes an offset by time for every queue and tells it to every member of the group (220);
-what is stored is not touched: the clients commit it themselves.
+what is stored is not touched: the clients commit it themselves. 223 asks one member after the other (221), all or the
+one that is named, 5 s each; who does not answer, or not to be understood, is left out.
 
 Limits. 222 as 4.9.7 has it: a group without a committed offset in every queue is refused. 220 goes out in the form that
 Java and Go read; C++ clients, which want a list, are told in the same form.
@@ -13,6 +15,7 @@ Java and Go read; C++ clients, which want a list, are told in the same form.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -20,16 +23,19 @@ import msgspec
 from reference_impl.broker.admin import NO_CODE_REMARK
 from reference_impl.broker.state import State
 from reference_impl.environment import SECOND, Environment, Link
-from reference_impl.wire.bodies import MessageQueue
+from reference_impl.wire.bodies import MessageQueue, read_consumer_status, write_consumer_status, write_queue_offsets
 from reference_impl.wire.codes import RequestCode, ResponseCode
-from reference_impl.wire.dialect import read_json, write_dialect
+from reference_impl.wire.dialect import read_json
 from reference_impl.wire.fields import RequestRefused, boolean, integer, text
-from reference_impl.wire.frame import Command
+from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.heartbeat import SubscriptionData
 from reference_impl.wire.message import parse_message_id
 from reference_impl.wire.remoting import Answer, CallFailed, Handler
 
 CLIENT_TIMEOUT_NS: Final = 10 * SECOND
+STATUS_TIMEOUT_NS: Final = 5 * SECOND
+_Status = dict[str, dict[MessageQueue, int]]
+"""Client id → how far it is in each queue."""
 
 
 class _ClientConfig(msgspec.Struct, rename="camel"):
@@ -48,6 +54,7 @@ class Relay:
             RequestCode.GET_CONSUMER_RUNNING_INFO: self.running_info,
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self.consume_directly,
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self.reset_offset,
+            RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self.consumer_status,
             RequestCode.CHECK_CLIENT_CONFIG: self.check_client,
         }
 
@@ -71,12 +78,29 @@ class Relay:
         if not members:
             remark = f"Consumer not online, so can not reset offset. Group: {group} Topic: {topic}"
             raise RequestRefused(ResponseCode.CONSUMER_NOT_ONLINE, remark)
-        body = write_dialect({"offsetTable": table})
+        body = write_queue_offsets(table)
         fields = {"topic": topic, "group": group, "timestamp": request.fields["timestamp"], "isForce": "false"}
         for member in members:
             notice = Command(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, fields, body)
             self._state.remoting.oneway_link(env, member, notice)
         return Command(ResponseCode.SUCCESS, body=body, remark=NO_CODE_REMARK)
+
+    def consumer_status(self, env: Environment, link: Link, request: Command) -> None:
+        """223. RocketMQ: Broker2Client#getConsumeStatus."""
+        topic, group, wanted = text(request, "topic"), text(request, "group"), request.fields.get("clientAddr", "")
+        consumers = self._state.clients.consumers.get(group)
+        if consumers is None or not consumers.members:
+            remark = f"No Any Consumer online in the consumer group: [{group}]"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+        members = [(member_link, member.client_id) for member_link, member in consumers.members.items()]
+        asked = [member for member in members if not wanted.strip() or member[1] == wanted]
+        question = {"topic": topic, "group": group}
+
+        def done(env: Environment, told: _Status) -> None:
+            body = write_consumer_status({}, told)
+            self._state.remoting.reply(env, link, request, Command(ResponseCode.SUCCESS, body=body))
+
+        self._ask_next(env, question, asked[:1] if wanted.strip() else asked, {}, done)
 
     def check_client(self, env: Environment, link: Link, request: Command) -> Command:
         """46: only tag expressions are served."""
@@ -102,6 +126,32 @@ class Relay:
 
         onward = Command(request.code, dict(request.fields), body)
         self._state.remoting.call_link(env, member, onward, CLIENT_TIMEOUT_NS, answered)
+
+    def _ask_next(
+        self,
+        env: Environment,
+        question: dict[str, str],
+        members: list[tuple[Link, str]],
+        told: _Status,
+        done: Callable[[Environment, _Status], None],
+    ) -> None:
+        """221 to the first of *members*, then to the others."""
+        if not members:
+            done(env, told)
+            return
+        (member, client_id), *others = members
+
+        def answered(env: Environment, answer: Answer) -> None:
+            if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS and answer.body:
+                try:
+                    told[client_id] = read_consumer_status(answer.body)[0]
+                except RemoteWireError as error:
+                    env.note("consumer_status_unreadable", client=client_id, error=str(error))
+            self._ask_next(env, question, others, told, done)
+
+        asking = Command(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, dict(question))
+        if self._state.remoting.call_link(env, member, asking, STATUS_TIMEOUT_NS, answered) is None:
+            self._ask_next(env, question, others, told, done)
 
     def _member(self, group: str, client_id: str) -> Link | None:
         consumers = self._state.clients.consumers.get(group)

@@ -14,8 +14,7 @@ Model (RocketMQ: AdminBrokerProcessor). All as 4.9.7 answers it, checked against
 One trap is kept, because Apache's brokers have it: 308 with ``filterGroups`` *forgets* the offsets of the
 groups that it should leave out of the answer, although it is a query. Both 4.9.7 and 5.3.3 do.
 
-Limits. Times are written in UTC, because a role knows no time zone. 223 (progress as the clients know it) is not
-served.
+Limits. Times are written in UTC, because a role knows no time zone.
 """
 
 from __future__ import annotations

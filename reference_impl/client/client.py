@@ -12,21 +12,24 @@ no route names are dropped and all others get a heartbeat (slaves only from clie
     backend.add_client("client-1", client)
     backend.step("client-1", lambda env: producer.send(env, Message("T", b"hello"), on_result))
 
+A broker that asks how far a group is (221) is told what its parts would commit; nothing, if they are of other groups.
+
 Limits. One application thread: what RocketMQ does per thread (the queue rotation of a producer) exists once a part.
 Requests of brokers that no part takes are answered code 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from reference_impl.client.model import Observer
+from reference_impl.client.model import MessageQueue, Observer
 from reference_impl.client.nameservers import NameServers
 from reference_impl.client.routes import RouteTable
 from reference_impl.environment import MS, SECOND, Address, Environment, Link
-from reference_impl.wire.codes import RequestCode
+from reference_impl.wire import bodies
+from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import write_json
 from reference_impl.wire.frame import Command
 from reference_impl.wire.heartbeat import HeartbeatData
@@ -68,6 +71,10 @@ class Part:
     def on_request(self, env: Environment, link: Link, request: Command) -> bool:
         """A broker asks or tells something; whether it was for us (all such requests are one-way)."""
         return False
+
+    def progress(self, group: str, topic: str) -> Mapping[MessageQueue, int]:
+        """How far *group* is in the queues of *topic* that we read, if it is ours."""
+        return {}
 
 
 class Client:
@@ -167,8 +174,16 @@ class Client:
         self.remoting.call(env, address, request, self.settings.call_timeout_ns, _ignore, close_on_timeout=True)
 
     def _handle(self, env: Environment, link: Link, request: Command) -> Command | None:
+        if request.code == RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
+            return self._status(request.fields.get("group", ""), request.fields.get("topic", ""))
         taken = [part.on_request(env, link, request) for part in self.parts]  # a notice concerns every group
         return None if any(taken) else not_supported(request)
+
+    def _status(self, group: str, topic: str) -> Command:
+        """RocketMQ: ClientRemotingProcessor#getConsumeStatus."""
+        known = [its for part in self.parts for its in part.progress(group, topic).items()]
+        own = {bodies.MessageQueue(queue.broker_name, queue.queue_id, queue.topic): offset for queue, offset in known}
+        return Command(ResponseCode.SUCCESS, body=bodies.write_consumer_status(own, {}))
 
 
 def _ignore(_env: Environment, _answer: Answer) -> None:

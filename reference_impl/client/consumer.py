@@ -127,6 +127,17 @@ class PullConsumer(Part):
         """The queues that are pulled now."""
         return tuple(self._positions)
 
+    def tell(self, env: Environment, queue: MessageQueue, offset: int) -> None:
+        """Send an offset of the group for a queue that need not be assigned."""
+        self._send_offset(env, queue, offset)
+
+    def progress(self, group: str, topic: str) -> dict[MessageQueue, int]:
+        """What would be committed now."""
+        if group != self.settings.group:
+            return {}
+        positions = self._positions.items()
+        return {queue: its.committed for queue, its in positions if queue.topic == topic and its.committed != UNKNOWN}
+
     # --- Part -------------------------------------------------------------------------------------------------------
 
     def start(self, env: Environment) -> None:

@@ -31,11 +31,11 @@ from reference_impl.client.model import Message, MessageQueue, PulledMessage, Pu
 from reference_impl.client.producer import Producer, ProducerSettings
 from reference_impl.client.status import STORED
 from reference_impl.environment import SECOND, Address, Environment, Link
-from reference_impl.wire.bodies import ConsumerIds
+from reference_impl.wire.bodies import ConsumerIds, read_queue_offsets
 from reference_impl.wire.codes import RequestCode
 from reference_impl.wire.dialect import read_json
 from reference_impl.wire.fields import ext_fields
-from reference_impl.wire.frame import Command
+from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from reference_impl.wire.message import (
     PROPERTY_DELAY,
@@ -52,6 +52,7 @@ INNER_PRODUCER_GROUP: Final = "CLIENT_INNER_PRODUCER"
 RETRY_PREFIX: Final = "%RETRY%"
 REBALANCE_NS: Final = 20 * SECOND
 MOVED_PAUSE_NS: Final = 10 * SECOND
+RESET_PAUSE_NS: Final = 10 * SECOND
 AGAIN_NS: Final = 5 * SECOND
 FIRST_RETRY_LEVEL: Final = 3
 
@@ -91,6 +92,9 @@ class PushConsumer(Part):
         self._undone: dict[MessageQueue, dict[int, PulledMessage]] = {}
         self._asking: dict[str, None] = {}
         self._rebalance_key = ("push", settings.group, "rebalance")
+        self._reset_key = ("push", settings.group, "reset")
+        self._resets: dict[MessageQueue, int] = {}
+        """Where queues are to begin that an operator has sent elsewhere; nothing changes hands while there are any."""
         pulls = PullSettings(
             settings.group,
             batch_size=settings.batch_size,
@@ -125,6 +129,7 @@ class PushConsumer(Part):
     def stop(self, env: Environment) -> None:
         """Offsets go out, then the group is left."""
         env.cancel_timer(self._rebalance_key)
+        env.cancel_timer(self._reset_key)
         self._puller.assign(env, {})
         self.client.unregister(env, consumer_group=self.settings.group)
 
@@ -134,17 +139,49 @@ class PushConsumer(Part):
             env.set_timer(key, REBALANCE_NS)
             self.rebalance(env)
             return True
+        if key == self._reset_key:
+            self._end_reset(env)
+            return True
         if not isinstance(key, tuple) or key[:3] != ("push", self.settings.group, "again"):
             return False
         self._again(env, *key[3:])
         return True
 
     def on_request(self, env: Environment, link: Link, request: Command) -> bool:
-        """Members have changed, in whichever group: look at once."""
+        """Members have changed, in whichever group: look at once. Or an operator sends our group back in time."""
+        if (
+            request.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET
+            and request.fields.get("group") == self.settings.group
+        ):
+            self._reset(env, request)
+            return True
         if request.code != RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
             return False
         self.rebalance(env)
         return True
+
+    def _reset(self, env: Environment, request: Command) -> None:
+        """Queues that the table names are let go at once; in ten seconds, when what was under way has ended, their new
+        offsets are told and they are taken again (RocketMQ: MQClientInstance#resetOffset)."""
+        try:
+            table = read_queue_offsets(request.body)
+        except RemoteWireError as error:
+            env.note("reset_unreadable", error=str(error))
+            return
+        told = {MessageQueue(queue.topic, queue.broker_name, queue.queue_id): at for queue, at in table.items()}
+        self._resets |= {queue: offset for queue, offset in told.items() if queue in self._puller.assigned()}
+        for topic, queues in self._owned.items():
+            self._owned[topic] = tuple(queue for queue in queues if queue not in self._resets)
+        kept = [queue for owned in self._owned.values() for queue in owned]
+        self._undone = {queue: undone for queue, undone in self._undone.items() if queue in kept}
+        self._puller.assign(env, dict.fromkeys(kept, -1))
+        env.set_timer(self._reset_key, RESET_PAUSE_NS)
+
+    def _end_reset(self, env: Environment) -> None:
+        resets, self._resets = self._resets, {}
+        for queue, offset in resets.items():
+            self._puller.tell(env, queue, offset)
+        self.rebalance(env)
 
     def describe(self, heartbeat: HeartbeatData) -> None:
         """One consumer group with its subscriptions."""
@@ -171,7 +208,7 @@ class PushConsumer(Part):
 
     def rebalance(self, env: Environment) -> None:
         """Ask for the members of each topic's brokers and take what is ours."""
-        for topic in self.subscriptions:
+        for topic in self.subscriptions if not self._resets else ():
             if topic not in self._asking:
                 self._rebalance_topic(env, topic)
 
@@ -183,7 +220,7 @@ class PushConsumer(Part):
 
         def answered(env: Environment, answer: Answer) -> None:
             del self._asking[topic]
-            if not isinstance(answer, CallFailed) and answer.code == 0:  # else: keep what we have
+            if not isinstance(answer, CallFailed) and answer.code == 0 and not self._resets:  # else: keep what we have
                 members = sorted(read_json(answer.body, ConsumerIds).consumer_id_list)
                 mine = allocate(sorted(self.client.routes.subscribe_queues(topic)), members, self.client.client_id)
                 self._own(env, topic, tuple(mine))

@@ -241,6 +241,38 @@ def read_consume_stats(data: bytes) -> dict[MessageQueue, ConsumeOffset]:
     return {read_json(key.encode(), MessageQueue): offset for key, offset in table.items()}
 
 
+def write_queue_offsets(offsets: Mapping[MessageQueue, int]) -> bytes:
+    """``{"offsetTable":{{…queue…}:offset}}`` (RESET_CONSUMER_CLIENT_OFFSET, and the answer to 222)."""
+    return write_dialect({"offsetTable": offsets})
+
+
+def read_queue_offsets(data: bytes) -> dict[MessageQueue, int]:
+    """queue → offset."""
+    return _by_queue(_offset_table(data))
+
+
+def write_consumer_status(
+    own: Mapping[MessageQueue, int], by_client: Mapping[str, Mapping[MessageQueue, int]]
+) -> bytes:
+    """``{"consumerTable":{client:{{…queue…}:offset}},"messageQueueTable":{{…queue…}:offset}}``: a client tells its
+    *own* (221), a broker what its clients told (223). RocketMQ: GetConsumerStatusBody."""
+    return write_dialect({"consumerTable": by_client, "messageQueueTable": own})
+
+
+def read_consumer_status(data: bytes) -> tuple[dict[MessageQueue, int], dict[str, dict[MessageQueue, int]]]:
+    """Both tables of it; one that is left out is empty."""
+    body = parse_lenient(data)
+    if not isinstance(body, dict):
+        raise RemoteWireError("body is no status of a consumer")
+    clients = convert(body.get("consumerTable") or {}, dict[str, dict[str, int]])
+    told = {client: _by_queue(offsets) for client, offsets in clients.items()}
+    return _by_queue(body.get("messageQueueTable") or {}), told
+
+
+def _by_queue(table: object) -> dict[MessageQueue, int]:
+    return {read_json(key.encode(), MessageQueue): offset for key, offset in convert(table, dict[str, int]).items()}
+
+
 def _offset_table(data: bytes) -> object:
     body = parse_lenient(data)
     table = body.get("offsetTable") if isinstance(body, dict) else None

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from reference_impl.client import MessageQueue, PulledMessage, PushConsumer, PushSettings
 from reference_impl.client.push import allocate
 from reference_impl.environment import MS, SECOND
+from reference_impl.wire.bodies import MessageQueue as Queue
+from reference_impl.wire.bodies import read_consumer_status, write_queue_offsets
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import write_json
 from reference_impl.wire.frame import Command
@@ -127,6 +129,52 @@ def test_a_notice_makes_it_look_again_at_once() -> None:
     setup.world.tell(A, Command(Code.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "CG"}, flag=2))
     setup.go()
     assert [queue for topic, queue in setup.mine() if topic == "T"] == [0, 1]
+
+
+def asks_for_progress(setup: Setup, group: str) -> tuple[dict, dict]:
+    fields = {"group": group, "topic": "T"}
+    setup.world.tell(A, Command(Code.GET_CONSUMER_STATUS_FROM_CLIENT, fields, opaque=77))
+    setup.go()
+    (told,) = [command for _, command in setup.world.asked if command.is_answer and command.opaque == 77]
+    setup.world.asked.clear()
+    return read_consumer_status(told.body)
+
+
+def test_it_tells_how_far_its_group_is_and_of_others_nothing() -> None:
+    setup = Setup()
+    setup.a.put("T", 2, 0, b"one")
+    setup.go()
+    assert asks_for_progress(setup, "CG") == ({Queue("broker-a", 2, "T"): 1}, {})
+    assert asks_for_progress(setup, "another") == ({}, {})
+
+
+def test_a_group_that_is_sent_back_lets_its_queues_go_and_takes_them_again_at_the_new_offsets() -> None:
+    setup = Setup()
+    for offset in range(3):
+        setup.a.put("T", 1, offset, b"%d" % offset)
+    setup.go()
+    body = write_queue_offsets({Queue("broker-a", 1, "T"): 1, Queue("broker-z", 0, "T"): 5})
+    notice = Command(Code.RESET_CONSUMER_CLIENT_OFFSET, {"group": "CG", "topic": "T"}, body, flag=2)
+    setup.world.tell(A, notice)
+    setup.go()
+    assert sorted(setup.mine()) == [("%RETRY%CG", 0), ("T", 0), ("T", 2), ("T", 3)]
+    assert setup.committed()["T", 1] == 3, "what it had done was told once more"
+    setup.go(9 * SECOND)
+    assert ("T", 1) not in setup.mine(), "what is under way gets time to end"
+    setup.go(SECOND)
+    assert setup.committed()["T", 1] == 1
+    assert ("T", 1) in setup.mine()
+    assert ("T", 0, "broker-z") not in [(q.topic, q.queue_id, q.broker_name) for q in setup.consumer.queues()]
+
+
+def test_a_notice_for_another_group_or_one_that_cannot_be_read_sends_nobody_back() -> None:
+    setup = Setup()
+    setup.go()
+    before = setup.mine()
+    for group, body in (("another", write_queue_offsets({Queue("broker-a", 1, "T"): 1})), ("CG", b"{]")):
+        setup.world.tell(A, Command(Code.RESET_CONSUMER_CLIENT_OFFSET, {"group": group}, body, flag=2))
+        setup.go()
+        assert setup.mine() == before
 
 
 def test_without_a_notice_it_looks_again_after_twenty_seconds() -> None:

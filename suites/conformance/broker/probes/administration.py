@@ -1,4 +1,4 @@
-"""What an operator asks for (W56 to W66: beyond the list, from the same captures)."""
+"""What an operator asks for (W56 to W66, W68: beyond the list, from the same captures)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from reference_impl.environment import MS, SECOND
+from reference_impl.wire.bodies import MessageQueue, read_consumer_status
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.frame import Command, encode_frame
@@ -140,6 +141,52 @@ def sent_back_in_time(peer: Peer) -> None:
         ("CG60", True, found.body)
     ]
     assert answer(peer, Code.QUERY_CONSUMER_OFFSET, **fields).fields == {"offset": "3"}
+
+
+@probe("W68", "how far the members of a group are, as they tell")
+def told_by_members(peer: Peer) -> None:
+    """One question for each member, or for the one that is named; a member that knows nothing of the group is empty."""
+    create_topic(peer, "T68", queues=1)
+    for channel, client in (("p68", "c1@1"), ("q68", "c2@1")):
+        heartbeat(peer, channel, client, "CG68", "T68")
+        notices_dropped(peer, channel)
+    queue = b'{"brokerName":"%s","queueId":0,"topic":"T68"}' % peer.broker_name.encode()
+    bodies = {
+        "p68": b'{"consumerTable":{},"messageQueueTable":{%s:7}}' % queue,
+        "q68": b'{"consumerTable":{},"messageQueueTable":{}}',
+    }
+    asked: dict[str, Command] = {}
+
+    def answered_by(*channels: str) -> bool:
+        for channel in channels:
+            for question in peer.inbox(channel):
+                if question.code == Code.GET_CONSUMER_STATUS_FROM_CLIENT:
+                    asked[channel] = question
+                    peer.reply(channel, question, Command(0, body=bodies[channel]))
+        return all(channel in asked for channel in channels)
+
+    def told(client: str, *channels: str) -> Command:
+        asked.clear()
+        fields = {"topic": "T68", "group": "CG68"} | ({"clientAddr": client} if client else {})
+        peer.write(
+            f"ask68{client}", encode_frame(Command(Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, fields, opaque=680))
+        )
+        eventually(peer, lambda: answered_by(*channels) or None)
+        (found,) = raw_answers(peer, f"ask68{client}", 1)
+        assert [(its.fields.get("topic"), its.fields.get("group")) for its in asked.values()] == [
+            ("T68", "CG68") for _ in channels
+        ]
+        return found
+
+    everyone = told("", "p68", "q68")
+    assert (everyone.opaque, everyone.code) == (680, 0)
+    assert read_consumer_status(everyone.body) == (
+        {},
+        {"c1@1": {MessageQueue(peer.broker_name, 0, "T68"): 7}, "c2@1": {}},
+    )
+    one = told("c1@1", "p68")
+    assert one.body == b'{"consumerTable":{"c1@1":{%s:7}},"messageQueueTable":{}}' % queue
+    assert answer(peer, Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, topic="T68", group="CG68none").code == 1
 
 
 @probe("W61", "a client's filter is checked")
