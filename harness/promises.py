@@ -219,7 +219,8 @@ def page(results: Sequence[Result]) -> str:
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
         "## Modes and faults",
         "The cells of `mqchaos matrix`: four producers and two consumers, one fault of a master (*slave-*: of a slave; "
-        "*pair-power*: of both), one line a fault. UNKNOWN: the fault took nothing, so nobody can tell whether it bit.",
+        "*pair-power*: of both), one line a fault. UNKNOWN: the fault took nothing, so nobody can tell whether it bit. "
+        "*clock-*: processes share the clock of their machine, so real nodes are not asked.",
         *(_grid_row(row.name, results) for row in ROWS),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "
