@@ -72,13 +72,13 @@ def check_deliveries(history: History, facts: RunFacts) -> Verdict:
         mine = [its for its in given if its.lane.group == group]
         deliveries = _deliveries(history, mine, number)
         promised = ledger.where((ledger.outcome == OK) & ledger.drained)
-        for counted in delivery_counts(deliveries, promised):
-            found, behind = _undelivered(history, facts, ledger, mine, counted.lost)
-            anomalies += found
-            reasons += behind
-            counts.update(promised=len(promised), delivered=len(promised) - len(counted.lost))
-            counts["again"] += len(counted.duplicated)
-        counts["deliveries"] += len(deliveries.op)
+        counted = delivery_counts(deliveries, promised)
+        lost = counted[0].lost if counted else promised
+        found, behind = _undelivered(history, facts, ledger, mine, lost)
+        anomalies += found
+        reasons += behind
+        counts.update(promised=len(promised), delivered=len(promised) - len(lost), deliveries=len(deliveries.op))
+        counts["again"] += len(counted[0].duplicated) if counted else 0
         anomalies += _out_of_order(history, deliveries)
         for its in mine:
             again = list(_again(history, facts, its))

@@ -76,7 +76,8 @@ def check_offsets(history: History, facts: RunFacts) -> Verdict:
             anomalies += [anomaly] if anomaly else []
         anomalies += _ahead(history, facts, lane)
         counts.update(_grades(history, lane))
-    reasons = () if counts["fetches"] else ("no committed offset was ever told",)
+    by_masters = counts["fetches"] - counts["told_by_slaves"]
+    reasons = () if by_masters else ("no master was ever asked for a committed offset",)
     measures = {
         **{
             name: counts[name]

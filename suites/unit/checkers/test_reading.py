@@ -112,7 +112,12 @@ CALM: dict[str, tuple[Story, Outcome, dict[str, bool]]] = {
         PASS,
         {},
     ),
-    "what a slave tells is not judged": (lambda g: (g.commit(0, 5), g.told(10, 2, node=SLAVE)), PASS, {}),
+    "what a slave tells is not judged": (
+        lambda g: (g.commit(0, 5), g.told(8, 5), g.told(10, 2, node=SLAVE)),
+        PASS,
+        {},
+    ),
+    "and proves nothing": (lambda g: (g.commit(0, 5), g.told(10, 2, node=SLAVE)), UNKNOWN, {}),
 }
 
 
@@ -440,6 +445,16 @@ def test_a_fault_that_did_nothing_sends_nobody_to_a_slave() -> None:
         g.takes(30, 1, [1], node=SLAVE)
 
     assert judged(check_suggestions, story).outcome is FAIL
+
+
+def test_a_group_that_got_nothing_does_not_hide_behind_another() -> None:
+    def story(g: Group) -> None:
+        all_read(g)
+        g.op("fetch_offset", 5, 6, "QUERY_NOT_FOUND", queue=0, offset=-1, node=MASTER, group="others")
+
+    verdict = judged(check_deliveries, story)
+    assert verdict.outcome is UNKNOWN
+    assert "the group stands at @0" in verdict.reasons[0]
 
 
 def test_where_nothing_is_left_nothing_had_to_be_delivered() -> None:
