@@ -90,7 +90,8 @@ class Verb:
     probe: Callable[[Levers, Strike, Facts], list[Probed]]
     heal: Callable[[Levers, Strike, Facts], None]
     heal_probe: Callable[[Levers, Strike, Facts], list[Probed]]
-    heal_steps: Callable[[Levers, Strike], list[HealStep]]
+    heal_steps: Callable[[Levers, Strike], list[HealStep]] = lambda levers, strike: []
+    """What outlives the harness and must be undone after its death; nothing, where it ends with the nodes."""
     options: Mapping[str, Option] = field(default_factory=dict)
     needs: Need = "process"
 

@@ -71,7 +71,6 @@ STEP_CLOCK: Final = Verb(
     probe=_stepped,
     heal=_step_back,
     heal_probe=_stepped_back,
-    heal_steps=lambda levers, strike: [],
     options=OPTIONS,
     needs="clock",
 )

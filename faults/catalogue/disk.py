@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from faults.catalogue.process import runs_again, start_again, states, steps_for
+from faults.catalogue.process import runs_again, start_again, states, steps_of
 from faults.levers import Levers
 from faults.mechanisms.decay import SECTOR
 from faults.units import duration_text, size_bytes
@@ -72,7 +72,7 @@ CUT_POWER: Final = Verb(
     probe=_lost,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("cut_power", levers, strike),
+    heal_steps=steps_of("cut_power"),
     needs="power",
 )
 
@@ -144,7 +144,7 @@ FAIL_SYNC: Final = Verb(
     probe=_forces_failed,
     heal=_mend_sync,
     heal_probe=_forces_mended,
-    heal_steps=lambda levers, strike: steps_for("fail_sync", levers, strike),
+    heal_steps=steps_of("fail_sync"),
     needs="tracer",
 )
 
@@ -160,6 +160,6 @@ FLIP_BITS: Final = Verb(
     probe=_flipped,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("flip_bits", levers, strike),
+    heal_steps=steps_of("flip_bits"),
     options=FLIP_OPTIONS,
 )

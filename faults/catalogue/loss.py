@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states, steps_for
+from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states, steps_of
 from faults.errors import InjectionFailed
 from faults.levers import Levers
 from faults.selectors import Node
@@ -76,7 +76,7 @@ WIPE: Final = Verb(
     probe=_wiped,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("wipe", levers, strike),
+    heal_steps=steps_of("wipe"),
 )
 
 ADOPT_SLAVE: Final = Verb(
@@ -91,6 +91,6 @@ ADOPT_SLAVE: Final = Verb(
     probe=_wiped,
     heal=_adopt,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("adopt_slave", levers, strike),
+    heal_steps=steps_of("adopt_slave"),
     options=STOP_OPTIONS,
 )

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from faults.catalogue.process import STOP_OPTIONS, runs_again, states, steps_for
+from faults.catalogue.process import STOP_OPTIONS, runs_again, states, steps_of
 from faults.errors import InjectionFailed
 from faults.levers import Levers
 from faults.selectors import Node
@@ -196,7 +196,7 @@ RECONFIGURE: Final = Verb(
     probe=_is_changed,
     heal=_restore,
     heal_probe=_is_back,
-    heal_steps=lambda levers, strike: steps_for("restart", levers, strike),
+    heal_steps=steps_of("restart"),
     options=SET_OPTIONS,
 )
 
@@ -212,6 +212,6 @@ PROMOTE: Final = Verb(
     probe=_is_master,
     heal=_fail_back,
     heal_probe=_is_back,
-    heal_steps=lambda levers, strike: steps_for("restart", levers, strike),
+    heal_steps=steps_of("restart"),
     options=STOP_OPTIONS,
 )

@@ -9,6 +9,7 @@ A node that was dead before proves nothing when it is dead after: the probe then
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from faults.levers import HealStep, Levers
@@ -50,9 +51,9 @@ def start_again(levers: Levers, strike: Strike, facts: Facts) -> None:
             levers.start(node)
 
 
-def steps_for(verb: str, levers: Levers, strike: Strike) -> list[HealStep]:
+def steps_of(verb: str) -> Callable[[Levers, Strike], list[HealStep]]:
     """The undo of every node hit, as the backend knows it."""
-    return [step for node in strike.left for step in levers.heal_steps(verb, node)]
+    return lambda levers, strike: [step for node in strike.left for step in levers.heal_steps(verb, node)]
 
 
 def _kill(levers: Levers, strike: Strike) -> Facts:
@@ -131,7 +132,7 @@ KILL: Final = Verb(
     probe=lambda levers, strike, facts: bit(levers, strike, facts, "dead"),
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("kill", levers, strike),
+    heal_steps=steps_of("kill"),
 )
 
 STOP: Final = Verb(
@@ -146,7 +147,7 @@ STOP: Final = Verb(
     probe=_stopped,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("stop", levers, strike),
+    heal_steps=steps_of("stop"),
     options=STOP_OPTIONS,
 )
 
@@ -162,7 +163,7 @@ PAUSE: Final = Verb(
     probe=lambda levers, strike, facts: bit(levers, strike, facts, "paused"),
     heal=_resume,
     heal_probe=_resumed,
-    heal_steps=lambda levers, strike: steps_for("pause", levers, strike),
+    heal_steps=steps_of("pause"),
 )
 
 RESTART: Final = Verb(
@@ -177,6 +178,6 @@ RESTART: Final = Verb(
     probe=_restarted,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=lambda levers, strike: steps_for("kill", levers, strike),
+    heal_steps=steps_of("kill"),
     options=RESTART_OPTIONS,
 )

@@ -71,7 +71,6 @@ FILL_DISK: Final = Verb(
     probe=_full,
     heal=_empty,
     heal_probe=_roomy,
-    heal_steps=lambda levers, strike: [],
     options=FILL_OPTIONS,
     needs="own disk",
 )
