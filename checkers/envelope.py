@@ -116,7 +116,7 @@ def power_cuts(facts: RunFacts, broker: str) -> list[FaultFact]:
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
     anomalies: list[Anomaly] = []
     cuts = power_cuts(facts, broker)
-    cut_of = _ending_cut(history, ledger, cuts, lost)
+    cut_of = _or_with_the_disk(facts, cuts, _ending_cut(history, ledger, cuts, lost))
     unexplained = lost[cut_of == len(cuts)]
     of_second = of_second_master(history, facts, ledger, broker, unexplained)
     if of_second.any():
@@ -155,6 +155,15 @@ def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: I
     place = np.searchsorted(lost, history.reads.message[rows])
     np.maximum.at(last_seen, place, history.ops.invoke_event[history.ops.rows(history.reads.op[rows])])
     return _first_after(cuts, last_seen)
+
+
+def _or_with_the_disk(facts: RunFacts, cuts: list[FaultFact], cut_of: Ints) -> Ints:
+    """What was last seen before a fault that may take nothing went with the disk, if that was lost later: nobody can
+    tell any more that it had gone before."""
+    losses = [_loss_of(facts, cut) for cut in cuts]
+    later = [losses.index("all", number) if "all" in losses[number:] else number for number in range(len(cuts))]
+    moved = [place if losses[number] == "none" else number for number, place in enumerate(later)]
+    return np.array([*moved, len(cuts)], dtype=np.int64)[cut_of]
 
 
 def _first_after(cuts: list[FaultFact], event: Ints) -> Ints:

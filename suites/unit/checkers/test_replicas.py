@@ -147,6 +147,23 @@ def test_loss_is_judged_by_how_the_machine_was_replaced(
     assert lost.allowed is allowed, lost.sentence
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "allowed"),
+    [("cut_power", "wipe", True), ("cut_power", "kill", False), ("wipe", "cut_power", True), ("cut_power", "", False)],
+)
+def test_a_disk_that_is_lost_later_takes_the_proof_of_an_earlier_loss_along(first, second, allowed) -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.fault(first, "broker-a-0", 10, 11, heal=20)
+    if second:
+        build.fault(second, "broker-a-0", 20, 21, heal=30, fault="f2")
+    build.drain(900, 901, 0, [])
+    build.drained(902, 0)
+    verdict = check_accounting(build.history(), build.facts(mode=SYNC, flush="sync"))
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.allowed is allowed, lost.sentence
+
+
 def test_a_replaced_master_that_lost_something_in_the_middle_fails() -> None:
     build = Build()
     for message in range(3):
