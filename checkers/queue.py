@@ -172,9 +172,9 @@ def _by_value(queue: QueueInput, calls: list[Ints], returns: list[Ints], end: in
     e_row, d_row = (np.full(highest, -1, dtype=np.int64) for _ in range(2))
     alive = np.flatnonzero(queue.e_outcome != FAILED)
     e_row[queue.e_value[alive]] = alive
-    # Unknown dequeues of a known value first, so that one that is known to have happened wins.
-    order = np.argsort(queue.d_ret == NEVER, kind="stable")[::-1] if (queue.d_ret == NEVER).any() else slice(None)
-    rows = np.arange(len(queue.d_value))[order]
+    # Unknown dequeues of a known value first, the earliest last: one that is known to have happened wins, then that.
+    unknown = queue.d_ret == NEVER
+    rows = np.lexsort((-queue.d_invoke, ~unknown)) if unknown.any() else np.arange(len(queue.d_value))
     d_row[queue.d_value[rows]] = rows
     has_e, has_d = e_row >= 0, d_row >= 0
     acked = np.zeros(highest, dtype=np.bool_)

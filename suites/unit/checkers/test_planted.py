@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from checkers.columns import NEVER
 from checkers.events import positions
-from checkers.log import LogInput, check_log
+from checkers.log import ACKED, LogInput, check_log
 from checkers.max_register import check_max_register
 from checkers.mutex import check_mutex
-from checkers.queue import check_queue
+from checkers.queue import QueueInput, check_queue
 from checkers.register import check_register
 from suites.unit.checkers.plants import (
     LOG_PLANTS,
@@ -217,3 +219,18 @@ def test_positions_are_the_stable_order_of_the_stamps(spread: int) -> None:
     assert called.tolist() == [place[0, index] for index in range(1_000)]
     assert returned.tolist() == [place.get((1, index), len(known)) for index in range(1_000)]
     assert end == len(known)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_unanswered_dequeues_of_one_value_either_may_have_had_it(ordered: bool, first: int) -> None:
+    """The queue is empty at 12: the one that began at 9 took it, in whichever row it stands."""
+    begun = [9, 14] if first == 0 else [14, 9]
+    one, zero, never = np.ones(1, dtype=np.int64), np.zeros(2, dtype=np.int64), np.full(2, NEVER)
+    queue = QueueInput(
+        *(one * cell for cell in (0, 2, 3, ACKED, 0)),
+        *(zero, np.array(begun, dtype=np.int64), never, np.array([1, 2])),
+        *(one * cell for cell in (12, 12, 3)),
+    )
+    assert check_queue(queue, ordered=ordered).linearizable is True
+    assert check_queue(replace(queue, d_invoke=queue.d_invoke + 5), ordered=ordered).linearizable is False
