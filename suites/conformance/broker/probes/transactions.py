@@ -196,6 +196,7 @@ def open_half(start: Start) -> None:
 
 @life("W44", "P71", "an answer to the check commits the new copy", is_slow=True)
 def answered_check(start: Start) -> None:
+    """5.x writes that a half has ended up to 3 s later, and may ask about it meanwhile."""
     peer = start(transactionCheckInterval="4000", transactionTimeOut="2000")
     create_topic(peer, "T44")
     producer = {"clientID": "p@1", "producerDataSet": [{"groupName": "PG44"}], "consumerDataSet": []}
@@ -203,8 +204,14 @@ def answered_check(start: Start) -> None:
     half = send_half(peer, "T44", b"open", "PG44")
     ended = send_half(peer, "T44", b"ended", "PG44")
     end(peer, ended, ROLLBACK, "PG44")
-    (asked,) = eventually(peer, lambda: peer.inbox("p44") or None)
-    assert asked.fields["msgId"] == "PG44-open"
+    others: list[Command] = []
+
+    def about_the_open_one() -> Command | None:
+        questions = {command.fields["msgId"]: command for command in peer.inbox("p44")}
+        others.extend(command for about, command in questions.items() if about != "PG44-open")
+        return questions.get("PG44-open")
+
+    asked = eventually(peer, about_the_open_one)
     half.fields = half.fields | {"queueOffset": asked.fields["tranStateTableOffset"]}
     found = end(peer, half, COMMIT, "PG44", commitLogOffset=int(asked.fields["commitLogOffset"]))
     assert found is not None
@@ -213,9 +220,10 @@ def answered_check(start: Start) -> None:
     assert (message.body, message.prepared_transaction_offset) == (b"open", int(asked.fields["commitLogOffset"]))
     assert message.property_map()["TRANSACTION_CHECK_TIMES"] == "1"
     peer.sleep(9 * SECOND)
-    assert peer.inbox("p44") == []
+    assert about_the_open_one() is None
+    assert not (others and peer.release.startswith("4."))
     fields = {"consumerGroup": "CID_RMQ_SYS_TRANS", "topic": HALF, "queueId": 0}
-    assert answer(peer, Code.QUERY_CONSUMER_OFFSET, **fields).fields == {"offset": "3"}
+    assert answer(peer, Code.QUERY_CONSUMER_OFFSET, **fields).fields == {"offset": str(3 + len(others))}
 
 
 @life("W43", "a half with a delay is dropped")
@@ -234,11 +242,15 @@ def delayed_half(start: Start) -> None:
 
 
 class Application:
-    """A transactional producer on a client of its own; says *words* one after the other when it is asked."""
+    """A transactional producer on a client of its own; says *words* one after the other when it is asked.
+
+    Asked about what it has decided it says the same again, as applications do.
+    """
 
     def __init__(self, peer: LivingPeer, *words: TransactionState) -> None:
         self.peer, self.words = peer, list(words)
         self.ran: list[SendResult] = []
+        self.decided: dict[bytes, TransactionState] = {}
         self.checked: list[bytes] = []
         self.ended: list[tuple[str, TransactionState | None]] = []
         settings = ClientSettings(peer.backend.host("client-2"), (peer.namesrv,), heartbeat_ns=SECOND)
@@ -250,11 +262,14 @@ class Application:
 
     def _check(self, body: bytes) -> TransactionState:
         self.checked.append(body)
-        return self.words.pop(0)
+        return self.decided.get(body) or self.words.pop(0)
 
-    def _local(self, result: SendResult) -> TransactionState:
+    def _local(self, result: SendResult, body: bytes) -> TransactionState:
         self.ran.append(result)
-        return self.words.pop(0)
+        word = self.words.pop(0)
+        if word is not TransactionState.UNKNOWN:
+            self.decided[body] = word
+        return word
 
     def send(self, topic: str, body: bytes) -> tuple[str, TransactionState | None]:
         """(status of the half, word that was sent)."""
@@ -264,7 +279,7 @@ class Application:
             lambda env: self.producer.send_in_transaction(
                 env,
                 Sent(topic, body, {"DELAY": "1"}),
-                lambda env, result: self._local(result),
+                lambda env, result: self._local(result, body),
                 lambda env, result, state: self.ended.append((result.status, state)),
             ),
         )
@@ -295,6 +310,7 @@ def rolled_back_by_producer(start: Start) -> None:
 
 @life("W43", "W44", "a producer commits, rolls back, and answers a question", is_slow=True)
 def producer_answers(start: Start) -> None:
+    """5.x asks about a committed half whose end it has not written yet, and then stores its message once more."""
     states = TransactionState
     peer = start(transactionCheckInterval="4000", transactionTimeOut="2000")
     create_topic(peer, "T72")
@@ -304,5 +320,7 @@ def producer_answers(start: Start) -> None:
     assert [status for status, _ in application.ended] == ["SEND_OK"] * 3
     assert [state for _, state in application.ended] == [states.COMMIT, states.ROLLBACK, states.UNKNOWN]
     eventually(peer, lambda: visible(peer, "T72") == [b"yes"] or None)
-    eventually(peer, lambda: visible(peer, "T72") == [b"later", b"yes"] or None)
-    assert application.checked == [b"later"]
+    is_4 = peer.release.startswith("4.")
+    eventually(peer, lambda: b"later" in visible(peer, "T72") or None)
+    assert application.checked == [b"later"] if is_4 else b"later" in application.checked
+    assert visible(peer, "T72") == [b"later", *[b"yes"] * (1 + (b"yes" in application.checked))]
