@@ -34,6 +34,8 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     broker_cluster_name: str = "DefaultCluster"
     store_host: str = "127.0.0.1:10911"
     store_path_root_dir: str = "store"
+    store_path_commit_log: str = ""
+    """Folders between commas; the log's files go round them. Empty: ``commitlog`` below the root."""
     broker_role: BrokerRole = "ASYNC_MASTER"
     flush_disk_type: FlushDiskType = "ASYNC_FLUSH"
 
@@ -98,6 +100,11 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**values)
 
     @property
+    def commit_log_folders(self) -> tuple[str, ...]:
+        """Where the log's files lie: they go round the folders (RocketMQ: MultiPathMappedFileQueue)."""
+        return tuple((self.store_path_commit_log or f"{self.store_path_root_dir}/commitlog").split(","))
+
+    @property
     def write_buffers(self) -> int:
         """How many buffers the log's files may use (RocketMQ: MessageStoreConfig#isTransientStorePoolEnable)."""
         is_used = self.flush_disk_type == "ASYNC_FLUSH" and self.broker_role != "SLAVE"
@@ -117,12 +124,20 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]
 
 def _refuse_unsupported(properties: Mapping[str, str]) -> None:
     """What would silently change where messages lie must not be ignored."""
-    root = properties.get("storePathRootDir", "store")
-    if not root or root.startswith("/") or ".." in root.split("/"):
-        raise ValueError(f"storePathRootDir: expected a path relative to the node's folder, not {root!r}")
-    for name in ("storePathCommitLog", "storePathConsumeQueue", "storePathIndex"):
+    _relative("storePathRootDir", properties.get("storePathRootDir", "store"))
+    folders = properties["storePathCommitLog"].split(",") if "storePathCommitLog" in properties else []
+    for folder in folders:
+        _relative("storePathCommitLog", folder)
+    if len(set(folders)) < len(folders):
+        raise ValueError(f"storePathCommitLog: a folder stands there twice: {properties['storePathCommitLog']!r}")
+    for name in ("storePathConsumeQueue", "storePathIndex"):
         if name in properties:
-            raise ValueError(f"{name}: not supported, everything lies below storePathRootDir")
+            raise ValueError(f"{name}: not supported, they lie below storePathRootDir")
+
+
+def _relative(name: str, path: str) -> None:
+    if path != path.strip() or not path.strip("/") or path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"{name}: expected a path relative to the node's folder, not {path!r}")
 
 
 _PROPERTY: Final = {

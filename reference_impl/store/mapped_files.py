@@ -2,9 +2,9 @@
 
 Question: where do bytes go, and how far have they been written, read and forced?
 
-Model (RocketMQ: MappedFileQueue, MappedFile). Files are created at full size, filled with zeros, and named by the
-offset of their first byte, 20 digits. Of each file the store remembers two positions; readers see everything below
-*wrote*:
+Model (RocketMQ: MappedFileQueue, MappedFile, MultiPathMappedFileQueue). Files are created at full size, filled with
+zeros, and named by the offset of their first byte, 20 digits; where there are several folders they go round them. Of
+each file the store remembers two positions; readers see everything below *wrote*:
 
     0 ............ flushed ............ wrote ............ size
       durable        visible, at risk     zeros or old bytes
@@ -80,7 +80,7 @@ class MappedFiles:
 
     def __init__(
         self,
-        folder: str,
+        folder: str | tuple[str, ...],
         file_size: int,
         forcing: Forcing,
         *,
@@ -88,7 +88,8 @@ class MappedFiles:
         is_strict: bool = False,
         buffers: int = 0,
     ) -> None:
-        self.folder, self.file_size = folder, file_size
+        self.folders = folder if isinstance(folder, tuple) else (folder,)
+        self.file_size = file_size
         self.files: list[MappedFile] = []
         self.flushed_to = 0
         self.flushed_timestamp = 0
@@ -129,7 +130,7 @@ class MappedFiles:
 
     def name(self, start: int) -> str:
         """The file that begins at offset *start*."""
-        return f"{self.folder}/{start:020d}"
+        return f"{self.folders[start // self.file_size % len(self.folders)]}/{start:020d}"
 
     def find(self, offset: int) -> MappedFile | None:
         """The file that holds *offset*, written or not."""
@@ -244,7 +245,7 @@ class MappedFiles:
 
         Called again only after *done*: RocketMQ has one flushing thread a row.
         """
-        assert not self._is_flushing, f"two flushes of {self.folder} at once"
+        assert not self._is_flushing, f"two flushes of {self.folders[0]} at once"
         file = self._file_to_flush()
         if file is None or not file.needs_flush(least_pages):
             if file is not None:

@@ -18,7 +18,7 @@ implemented; ``StoreConfig`` refuses them. The exclusive lock on the ``lock`` fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 from reference_impl.environment import Environment
 from reference_impl.store.accepting import Acceptance, Accepted, Refused
@@ -78,7 +78,7 @@ class MessageStore:
         root = config.store_path_root_dir
         self._forcing = Forcing()
         log = MappedFiles(
-            f"{root}/commitlog",
+            config.commit_log_folders,
             config.mapped_file_size_commit_log,
             self._forcing,
             is_precreating=True,
@@ -136,7 +136,7 @@ class MessageStore:
         """Recover what the files hold and start the services. :class:`StoreUnloadable`: a file has a wrong size."""
         is_clean = env.size(self._abort_path) < 0
         try:
-            self._log.files.load(env, _numbered(env.files(f"{self._log.files.folder}/")))
+            self._log.files.load(env, _numbered(env, self._log.files.folders))
             self._queues.load(env)
         except WrongFileSize as error:
             raise StoreUnloadable(str(error)) from error
@@ -465,5 +465,7 @@ class MessageStore:
         return True
 
 
-def _numbered(names: list[str]) -> list[str]:
-    return [name for name in names if name.rpartition("/")[2].isdigit()]
+def _numbered(env: Environment, folders: Sequence[str]) -> list[str]:
+    """The files of the log in all its folders, by offset."""
+    places = [name.rpartition("/") for folder in folders for name in env.files(f"{folder}/")]
+    return ["".join(place) for place in sorted(places, key=lambda place: place[2]) if place[2].isdigit()]

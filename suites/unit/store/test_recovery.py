@@ -42,6 +42,30 @@ def flip_body_of(w: World, offset: int, queue_id: int = 0) -> None:
     w.patch(LOG.format(place - place % FILE), place % FILE + 88, bytes([record.body[0] ^ 1]))
 
 
+# --- several folders -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_the_files_of_a_log_go_round_its_folders_and_are_found_again(end: str) -> None:
+    w = filled(30, storePathCommitLog="disk1/log,disk2/log,disk3/log")
+    assert w.names("disk1/")[:2] == [f"log/{start:020d}" for start in (0, 3 * FILE)]
+    assert w.names("disk2/")[0] == f"log/{FILE:020d}"
+    assert w.names("store/commitlog") == []
+    getattr(w, end)()
+    w.start()
+    assert names_of(w) == [f"m{i}" for i in range(30)]
+    assert w.send("x").queue_offset == 30
+
+
+def test_what_lay_in_a_lost_folder_is_passed_over() -> None:
+    w = filled(30, storePathCommitLog="disk1/log,disk2/log").stop()
+    for name in w.names(""):
+        if name.startswith("disk2/"):
+            w.disk.delete(name)
+    w.start()
+    assert names_of(w) == [f"m{i}" for i in (*range(9), *range(18, 27))]
+
+
 # --- stop and kill ---------------------------------------------------------------------------------------------------
 
 
