@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 PASSED, UNKNOWN, FAILED, MEASURE = "var(--pass)", "var(--unknown)", "var(--fail)", "var(--measure)"
-_LABEL_WIDTH, _ROW_HEIGHT, _PLOT_WIDTH = 400, 24, 520
+_LABEL_WIDTH, _ROW_HEIGHT, _PLOT_WIDTH = 500, 24, 520
 
 
 @dataclass(frozen=True)
