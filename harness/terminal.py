@@ -72,6 +72,15 @@ class Terminal:
         """A line along the way."""
         print(text, file=self._err, flush=True)
 
+    def interject(self, text: str) -> None:
+        """A line from a signal handler: it may have struck in the middle of another, and no buffer bears that."""
+        try:
+            descriptor = self._err.fileno()
+        except OSError:  # not a file, as in tests
+            self.say(text)
+        else:
+            os.write(descriptor, f"{text}\n".encode())
+
     def live(self) -> Live:
         """A line that can be rewritten, begun; only where ``is_live``. Ending it leaves the place clean."""
         from rich.console import Console

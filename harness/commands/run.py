@@ -232,7 +232,7 @@ def interruptible(terminal: Terminal, said: tuple[str, str] = STOPPING) -> Itera
     def press(number: int, frame: FrameType | None) -> None:
         interrupt.press()
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-        terminal.say(f"\n{name}: {said[interrupt.presses > 1]}")
+        terminal.interject(f"\n{name}: {said[interrupt.presses > 1]}")
 
     before = {number: signal.signal(number, press) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
