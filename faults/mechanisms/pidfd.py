@@ -64,7 +64,7 @@ def open_pidfd(process: ProcessId) -> int | None:
 
 
 def state(process: ProcessId) -> NodeState:
-    """``dead``: no thread is left (a zombie); ``paused``: every thread has stopped.
+    """``dead``: no thread is left (a zombie); ``paused``: every thread has stopped, or will when its fsync (D) is over.
 
     A first thread that is a zombie alone does not make it dead: after a SIGKILL the others may still be on their way
     out, with files open and memory mapped.
@@ -76,7 +76,8 @@ def state(process: ProcessId) -> NodeState:
     living = [letter for letter in _thread_states(process.pid) if letter not in "ZXx"]
     if int(fields[19]) != process.start_ticks or not living:
         return "dead"
-    return "paused" if all(letter in "Tt" for letter in living) else "running"
+    is_still = all(letter in "TtD" for letter in living) and set(living) != {"D"}
+    return "paused" if is_still else "running"
 
 
 def wait_dead(process: ProcessId, timeout_s: float) -> bool:

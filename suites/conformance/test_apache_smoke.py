@@ -71,7 +71,7 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
     assert len(sent) == 300
 
     cluster.perform(levers.pause, "broker-a-0")
-    cluster.until(lambda: levers.state("broker-a-0") == "paused")  # a process stops when the last of its threads has
+    cluster.until(lambda: levers.state("broker-a-0") == "paused")  # a thread in an fsync stops when that is over
     assert code_of(cluster.pull(0, 0, timeout_ns=500 * MS)) == "timeout"
     cluster.perform(levers.resume, "broker-a-0")
     assert code_of(cluster.pull(0, 0)) == 0
