@@ -92,6 +92,7 @@ class Promise:
     serves while the fault lasts. ``others_up``: brokers that are not hit go on. ``unreachable``: a topic may be gone
     until it is created again. ``recover_within_ns``: after the heal, every queue must have served again by then.
     ``replicas``: whether slaves must hold what their master holds at the end, if it is the master that was hit.
+    ``loss_of_several``: the loss where the broker has several slaves, if that is another.
     """
 
     mode: str
@@ -105,6 +106,11 @@ class Promise:
     unreachable: bool
     recover_within_ns: int
     replicas: Replicas = "agree"
+    loss_of_several: Loss | None = None
+
+    def loss_with(self, slaves: int) -> Loss:
+        """What may be gone of a master that has so many slaves."""
+        return self.loss_of_several if self.loss_of_several and slaves > 1 else self.loss
 
 
 @dataclass(frozen=True)
@@ -216,12 +222,13 @@ def _reading(part: Mapping[str, Any]) -> ReadingPromise:
 
 
 def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise]:
-    if set(cell) - {"replicas"} != _KEYS:
+    if set(cell) - {"replicas", "loss_of_several"} != _KEYS:
         raise ValueError(f"{name}: cell {cell.get('fault')}: keys differ: {sorted(_KEYS ^ set(cell))}")
     replicas = cell.get("replicas", "agree")
     if replicas not in get_args(Replicas):
         raise ValueError(f"{name}: cell {cell['fault']}: replicas cannot be {replicas!r}")
-    if cell["loss"] not in get_args(Loss) or cell["service"] not in get_args(Service):
+    losses = (cell["loss"], cell.get("loss_of_several", cell["loss"]))
+    if set(losses) - set(get_args(Loss)) or cell["service"] not in get_args(Service):
         raise ValueError(f"{name}: cell {cell['fault']}: unknown loss {cell['loss']!r} or service {cell['service']!r}")
     for fault in cell["fault"]:
         for flush in cell["flush"]:
@@ -237,6 +244,7 @@ def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise
                 unreachable=cell["unreachable"],
                 recover_within_ns=_ns(cell["recover_within_s"]),
                 replicas=replicas,
+                loss_of_several=cell.get("loss_of_several"),
             )
 
 

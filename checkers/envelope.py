@@ -33,8 +33,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.columns import Bools, Ints
-from checkers.facts import MASTER_ID, FaultFact, RunFacts
-from checkers.false_acks import FalseAcks, false_acks
+from checkers.facts import MASTER_ID, FaultFact, RunFacts, broker_name
+from checkers.false_acks import SYNC, FalseAcks, false_acks
 from checkers.groups import of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
@@ -248,7 +248,12 @@ def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
 def _loss_of(facts: RunFacts, fault: FaultFact) -> str:
     contract = facts.contract()
     promise = contract.promise(fault.kind, facts.flush) if contract else None
-    return promise.loss if promise else "none"
+    return promise.loss_with(_slaves_of(facts, fault)) if promise else "none"
+
+
+def _slaves_of(facts: RunFacts, fault: FaultFact) -> int:
+    """The fewest slaves that a broker has that *fault* hit."""
+    return min((len(facts.slaves(broker_name(node))) for node in fault.left), default=0)
 
 
 def _refusal(facts: RunFacts, fault: FaultFact) -> str:
@@ -257,7 +262,7 @@ def _refusal(facts: RunFacts, fault: FaultFact) -> str:
     promise = contract.promise(fault.kind, facts.flush) if contract else None
     if promise is None:
         return f"The contract of {facts.mode} allows no loss by {fault.kind} with {facts.flush} flush."
-    if promise.loss == "none":
+    if _loss_of(facts, fault) == "none":
         return f"{facts.mode} with {facts.flush} flush promises: {promise.words}"
     if facts.expect.get("lost") == "none":
         return "The scenario expects that nothing is lost."
@@ -315,7 +320,8 @@ def _judge_unreplicated(
 ) -> Anomaly:
     acked = ack_ns(history, ledger, tail)
     age_ns = cut.fault.inject_ns - int(acked.min())
-    bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns)
+    slave = cut.fault.taken_from.get(f"{broker}-{MASTER_ID}", "")
+    bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns, slave)
     first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
     opening = (
         f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
@@ -323,13 +329,23 @@ def _judge_unreplicated(
     )
     is_allowed = age_ns <= bound_ns
     judgement = (
-        f"Asynchronous replication allows that (nothing older than {seconds(bound_ns)})."
+        f"{_why_unreplicated(facts, broker, slave)} (nothing older than {seconds(bound_ns)})."
         if is_allowed
-        else f"But its slave must have had everything that is older than {seconds(bound_ns)}."
+        else f"But {slave or 'its slave'} must have had everything that is older than {seconds(bound_ns)}."
     )
     sentence = f"{opening}. {judgement}"
     return _anomaly(
         history, ledger, broker, tail, sentence, cut.fault, allowed=is_allowed, age_ns=age_ns, bound_ns=bound_ns
+    )
+
+
+def _why_unreplicated(facts: RunFacts, broker: str, slave: str) -> str:
+    others = [node for node in facts.slaves(broker) if node != slave]
+    if facts.mode != SYNC or not slave or not others:
+        return "Asynchronous replication allows that"
+    return (
+        f"SEND_OK meant the master and one slave: {' or '.join(others)} had them, and the data of {slave} took the "
+        f"place, which may lag behind"
     )
 
 

@@ -39,7 +39,8 @@ class FaultFact:
     The act lies between ``begin_ns`` and ``inject_ns``; ``begin_event`` and ``inject_event`` are the numbers of these
     two events. An operation invoked later was never served by what the fault ended. ``effective``: 1 it bit, 0 it did
     not, −1 nobody can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut. ``position``: node → physical
-    offset of the sector that went bad; ``failed`` forces, in all.
+    offset of the sector that went bad; ``failed`` forces, in all. ``taken_from``: master → the slave whose data took
+    its place.
     """
 
     fault: str
@@ -57,6 +58,7 @@ class FaultFact:
     position: Mapping[str, int] = field(default_factory=dict)
     failed: int = 0
     begin_event: int = 0
+    taken_from: Mapping[str, str] = field(default_factory=dict)
 
     def hits(self, broker: str) -> bool:
         """Whether the master of *broker* is hit: ended, paused or lost, or cut off from clients. Its slaves do not
@@ -126,6 +128,12 @@ class RunFacts:
             if broker_name(node) == broker:
                 return self.nodes[node]
         return {}
+
+    def slaves(self, broker: str) -> tuple[str, ...]:
+        """Nodes of *broker* that are no masters, in name order."""
+        return tuple(
+            node for node in sorted(self.nodes) if broker_name(node) == broker and node != f"{broker}-{MASTER_ID}"
+        )
 
     def slack_ns(self) -> int:
         """How late timers may be on this backend, by the contract; the widest known bound where it does not say."""
@@ -200,6 +208,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         position={events.node[row]: its["position"] for row, its in told if "position" in its},
         begin_event=int(events.event[begin]),
         failed=max((int(its.get("failed", 0)) for _, its in told), default=0),
+        taken_from={events.node[row]: str(its["from"]) for row, its in told if "from" in its and events.node[row]},
     )
 
 

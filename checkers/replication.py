@@ -11,23 +11,23 @@ waits ever longer, plus 15 s for RocketMQ's own pauses (5 s to look for the mast
     acknowledged ─────────┬── disturbance ──┬── joining ──┬─── ≤ lag ── loss of the disk
         must be there     └───────────── may be missing ──┴──────────────────┘
 
-Limits. Several slaves count as one: the most disturbed decides.
+Limits. Where nobody tells which slave it was, several count as one: the most disturbed decides.
 """
 
 from __future__ import annotations
 
-from checkers.facts import FaultFact, RunFacts, broker_name
+from checkers.facts import MASTER_ID, FaultFact, RunFacts, broker_name
 
 JOIN_NS = 15_000_000_000
 
 
-def replicated_until(facts: RunFacts, broker: str, ns: int) -> int:
-    """What *broker* acknowledged before this instant is on its slaves at *ns*."""
+def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> int:
+    """What *broker* acknowledged before this instant is on *slave* (if none is named: on its slaves) at *ns*."""
     contract = facts.contract()
     lag_ns = facts.slack_ns() + (contract.replication_lag_ns if contract else 0)
     until_ns = ns - lag_ns
     for fault in sorted(facts.faults, key=lambda fault: -fault.begin_ns):
-        if fault.begin_ns < ns and _disturbs(fault, broker) and _joined_ns(fault) > until_ns:
+        if fault.begin_ns < ns and _disturbs(fault, broker, slave) and _joined_ns(fault) > until_ns:
             until_ns = min(until_ns, fault.begin_ns - lag_ns)
     return until_ns
 
@@ -36,11 +36,13 @@ def _joined_ns(fault: FaultFact) -> int:
     return fault.heal_ns + (fault.heal_ns - fault.begin_ns) + JOIN_NS
 
 
-def _disturbs(fault: FaultFact, broker: str) -> bool:
-    """It ended, stopped or cut off a node of *broker*, master or slave."""
+def _disturbs(fault: FaultFact, broker: str, slave: str) -> bool:
+    """It ended, stopped or cut off the master of *broker* or *slave*; any slave, if none is named."""
+    pair = (f"{broker}-{MASTER_ID}", slave)
+    left, right = (
+        [node for node in side if broker_name(node) == broker and (not slave or node in pair)]
+        for side in (fault.left, fault.right)
+    )
     if not fault.right:
-        return any(broker_name(node) == broker for node in fault.left)
-    if fault.ports not in ("any", "ha"):
-        return False
-    sides = [[node for node in side if broker_name(node) == broker] for side in (fault.left, fault.right)]
-    return all(sides)
+        return bool(left)
+    return fault.ports in ("any", "ha") and bool(left) and bool(right)

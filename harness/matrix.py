@@ -105,6 +105,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "slave-pause": Column("pause", "one of slaves", "4s", needs_slave=True, of_master=False),
     "slave-power": Column("cut_power", "one of slaves", "2s", needs_slave=True, of_master=False),
     "slave-wipe": Column("wipe", "one of slaves", "2s", needs_slave=True, of_master=False),
+    "slave-isolate": Column("isolate", "one of slaves", "4s", needs_slave=True, of_master=False),
     "slave-link": Column("partition", MASTER_SLAVE_LINK, "4s", needs_slave=True, of_master=False),
 }
 """Columns of one word are a verb on masters."""
@@ -332,7 +333,8 @@ def silent_control(cell: Cell) -> str:
     mode, _, flush = cell.row.partition("/")
     contract, fault = contract_of(mode), COLUMNS[cell.column]
     promise = contract.promise(fault.do, flush) if contract and fault.of_master else None
-    if promise is None or promise.loss == "none" or cell.with_loss or not cell.reports:
+    slaves = row_of(cell.row).slaves
+    if promise is None or promise.loss_with(slaves) == "none" or cell.with_loss or not cell.reports:
         return ""
     return f"{cell.column} may lose messages in {mode} with {flush} flush, and no seed of {len(cell.reports)} shows it"
 

@@ -286,7 +286,8 @@ def _promise(promises: Sequence[Promise]) -> list[str]:
     faults = ", ".join(dict.fromkeys(promise.fault for promise in promises))
     flushes = ", ".join(dict.fromkeys(promise.flush for promise in promises))
     within = f"{one.recover_within_ns // 1_000_000_000} s" if one.recover_within_ns else "–"
-    return [faults, flushes, one.words.strip(), one.loss, within, one.source.strip()]
+    loss = f"{one.loss}; of several slaves: {one.loss_of_several}" if one.loss_of_several else one.loss
+    return [faults, flushes, one.words.strip(), loss, within, one.source.strip()]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -303,6 +303,7 @@ def _with_faults(binder: Binder, node: Node, scenario: Scenario) -> Scenario:
         fault = _fault(binder, item, keys, number)
         if fault is not None and scenario.mode:
             _check_fault(binder, keys.get("on", item), keys["at"], fault, scenario)
+            _check_slave(binder, keys.get("with", item), fault, scenario)
         if fault is not None:
             faults.append(fault)
     return replace(scenario, faults=tuple(faults))
@@ -343,6 +344,14 @@ def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Sce
     ports = fault.options.get("ports") or (fault.on.ports if isinstance(fault.on, CutSelector) else "")
     if ports == "ha" and not scenario.topology.slaves:
         binder.problem(on, f"ports ha cuts nothing: mode {scenario.mode} has no replication", "use ports any or broker")
+
+
+def _check_slave(binder: Binder, options: Node, fault: Fault, scenario: Scenario) -> None:
+    """Is the slave whose data an operator is to take there at all?"""
+    wanted = fault.options.get("from", "")
+    slaves = [node.name for node in topology_of(scenario).nodes if node.broker and not node.is_master]
+    if wanted and wanted not in slaves:
+        binder.problem(options, f"there is no slave {wanted!r}", suggestion(wanted, slaves))
 
 
 def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:

@@ -1,14 +1,16 @@
 """Faults that take a machine for good: wipe, adopt_slave.
 
 ``wipe`` ends the process and its disk is gone; when it is healed the node starts with an empty one. ``adopt_slave`` is
-the same for a master, but healing is what an operator's guide says: stop a slave, copy its data to the new machine,
-start both. Whether a slave's copy was worth anything is then seen by what can be read.
+the same for a master, but healing is what an operator's guide says: stop a slave (the first, or the one that the plan
+names), copy its data to the new machine, start both. Whether a slave's copy was worth anything is then seen by what can
+be read. Which slave it was is told with the probe.
 
 The witness is the disk: it held files before, and holds none after. A node that had none has lost nothing: *no*.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states, steps_of
@@ -16,7 +18,12 @@ from faults.errors import InjectionFailed
 from faults.levers import Levers
 from faults.selectors import Node
 from faults.units import duration_ns
-from faults.verb import NO, YES, Facts, Probed, Strike, Verb, option
+from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
+
+ADOPT_OPTIONS: Final = {
+    "from": Option("", "the slave whose data is taken; if none is named, the first of the broker"),
+    **STOP_OPTIONS,
+}
 
 
 def _wipe(levers: Levers, strike: Strike) -> Facts:
@@ -43,11 +50,22 @@ def _lose_master(levers: Levers, strike: Strike) -> Facts:
 
 
 def _slave_of(strike: Strike, master: str) -> str:
-    broker = Node.named(master).broker
+    broker, wanted = Node.named(master).broker, option(strike, ADOPT_OPTIONS, "from")
     slaves = strike.topology.names(lambda node: node.broker == broker and not node.is_master)
     if not slaves or master in slaves:
         raise InjectionFailed(f"{master} has no slave whose data could be adopted")
-    return slaves[0]
+    if wanted and wanted not in slaves:
+        raise InjectionFailed(f"{wanted} is no slave of {master}, which has {', '.join(slaves)}")
+    return wanted or slaves[0]
+
+
+def _lost_for_a_slave(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    """As for a wiped node; with the slave whose data will take the place."""
+    slaves = facts["slaves"]
+    return [
+        replace(probed, detail={**probed.detail, "from": slaves[probed.node]})
+        for probed in _wiped(levers, strike, facts)
+    ]
 
 
 def _adopt(levers: Levers, strike: Strike, facts: Facts) -> None:
@@ -88,9 +106,9 @@ ADOPT_SLAVE: Final = Verb(
     shape="nodes",
     condition="dead",
     inject=_lose_master,
-    probe=_wiped,
+    probe=_lost_for_a_slave,
     heal=_adopt,
     heal_probe=runs_again,
     heal_steps=steps_of("adopt_slave"),
-    options=STOP_OPTIONS,
+    options=ADOPT_OPTIONS,
 )

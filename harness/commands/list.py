@@ -263,4 +263,5 @@ def faults_page() -> str:
 
 def _option_text(name: str, option: Option) -> str:
     choices = " \\| ".join(option.choices)
-    return f"`{name}`: {option.meaning} ({f'{choices}; ' if choices else ''}default {option.default})"
+    known = "; ".join(text for text in (choices, f"default {option.default}" if option.default else "") if text)
+    return f"`{name}`: {option.meaning} ({known})" if known else f"`{name}`: {option.meaning}"

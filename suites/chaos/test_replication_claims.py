@@ -53,6 +53,17 @@ def test_cl_25_but_a_master_with_its_own_disk_and_asynchronous_flush_loses_all_t
     assert found["differs"] + found["missing"] + found["ahead"] > 0
 
 
+def test_cl_25_and_the_slave_that_did_not_acknowledge_lacks_what_the_other_one_did(show) -> None:
+    result, history, facts = show("sync-lagging-slave-adopted")
+    cut, _, adopted = facts.faults
+    assert set(statuses(history, cut.inject_ns, adopted.begin_ns - SECOND)) == {"SEND_OK"}
+    assert measures(result, "accounting")["lost"] > 300
+    (lost,) = [anomaly for verdict in result.verdicts for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.allowed
+    assert "broker-a-1 had them, and the data of broker-a-2 took the place" in lost.sentence
+    assert 4000 < measures(result, "accounting")["oldest_lost_age_ms"] < 6000
+
+
 def test_cl_26_what_a_synchronous_master_says_without_a_fit_slave(show) -> None:
     _, history, facts = show("sync-slave-dead-then-slow")
     killed, paused = facts.faults

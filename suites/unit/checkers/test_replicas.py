@@ -109,14 +109,24 @@ def test_reads_of_slaves_are_answers_like_those_of_masters() -> None:
 # --- loss of the machine ---
 
 
-def lost_tail(do: str, ack_ms: int, *, at_ms: int = 10_000, slave_fault: tuple[int, int] | None = None) -> Build:
+def lost_tail(
+    do: str,
+    ack_ms: int,
+    *,
+    at_ms: int = 10_000,
+    slave_fault: tuple[int, int] | None = None,
+    slave: str = "broker-a-1",
+    taken_from: str = "",
+) -> Build:
     """Message 1 was acknowledged at *ack_ms*; the master's disk broke at *at_ms*; message 1 is not there any more."""
     build = Build()
     build.send(0, 1, 0, 0)
     build.send(ack_ms - 1, ack_ms, 1, 1)
     if slave_fault is not None:
-        build.fault("kill", "broker-a-1", slave_fault[0], slave_fault[0], heal=slave_fault[1], fault="f0")
+        build.fault("kill", slave, slave_fault[0], slave_fault[0], heal=slave_fault[1], fault="f0")
     build.fault(do, "broker-a-0", at_ms, at_ms, heal=at_ms + 2000)
+    if taken_from:
+        build.event(at_ms, "fault", "probe", "broker-a-0", "f1", 1, **{"from": taken_from})
     build.send(at_ms + 3000, at_ms + 3001, 2, 1)
     build.drain(90_000, 90_001, 0, [0, 2])
     build.drained(90_002, 2)
@@ -145,6 +155,29 @@ def test_loss_is_judged_by_how_the_machine_was_replaced(
     verdict = check_accounting(build.history(), build.facts(mode=mode, flush="sync"))
     (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
     assert lost.allowed is allowed, lost.sentence
+
+
+@pytest.mark.parametrize(
+    ("ack_ms", "slave", "slave_fault", "taken_from", "allowed"),
+    [
+        (9_900, "broker-a-2", None, "broker-a-2", True),  # within the lag of a healthy slave
+        (9_000, "broker-a-2", None, "broker-a-2", False),
+        (6_000, "broker-a-2", (5_000, 6_500), "broker-a-2", True),  # it had not joined again
+        (3_000, "broker-a-2", (5_000, 6_500), "broker-a-2", False),
+        (6_000, "broker-a-1", (5_000, 6_500), "broker-a-2", False),  # it was the other one that was away
+        (6_000, "broker-a-1", (5_000, 6_500), "", True),  # nobody tells whose data it was
+    ],
+)
+def test_one_of_several_synchronous_slaves_may_lack_what_another_one_acknowledged(
+    ack_ms: int, slave: str, slave_fault: tuple[int, int] | None, taken_from: str, allowed: bool
+) -> None:
+    build = lost_tail("adopt_slave", ack_ms, slave_fault=slave_fault, slave=slave, taken_from=taken_from)
+    nodes = {**NODES, "broker-a-2": {}}
+    verdict = check_accounting(build.history(), build.facts(mode=SYNC, flush="sync", nodes=nodes))
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.allowed is allowed, lost.sentence
+    if taken_from and allowed:
+        assert "SEND_OK meant the master and one slave: broker-a-1 had them" in lost.sentence
 
 
 @pytest.mark.parametrize(

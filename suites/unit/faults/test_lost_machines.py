@@ -57,3 +57,17 @@ def test_only_a_master_with_a_slave_can_be_replaced_and_nothing_is_done_otherwis
     with pytest.raises(InjectionFailed, match="has no slave whose data could be adopted"):
         world.drive(injector)
     assert acts(world) == []
+
+
+def test_the_plan_may_say_whose_data_is_taken(world, fault) -> None:
+    world.states["broker-a-2"], world.files["broker-a-2"] = "running", 5
+    world.drive(world.injector(fault("adopt_slave", "master(broker-a)", at="6s", hold="3s", **{"from": "broker-a-2"})))
+    assert ("copy_disk", "broker-a-2 broker-a-0") in acts(world)
+    assert [event[4]["from"] for event in world.events if event[1] == "probe"] == ["broker-a-2"]
+
+
+def test_a_slave_of_another_broker_is_refused(world, fault) -> None:
+    injector = world.injector(fault("adopt_slave", "master(broker-a)", at="6s", hold="3s", **{"from": "broker-b-1"}))
+    with pytest.raises(InjectionFailed, match="broker-b-1 is no slave of broker-a-0, which has broker-a-1"):
+        world.drive(injector)
+    assert acts(world) == []

@@ -152,6 +152,10 @@ def scenario_with(line: str) -> str:
             "faults: [{at: 1s, do: isolate, on: masters, with: {ports: ha}}]",
             "ports ha cuts nothing: mode single-master has no replication|x.yaml:4:36|",
         ),
+        (
+            "faults: [{at: 1s, do: adopt_slave, on: masters, with: {from: broker-a-2}}]",
+            "there is no slave 'broker-a-2'|x.yaml:4:55|",
+        ),
         ("a: &b c", "anchors and aliases are not used here|x.yaml:4:4|write it out"),
         ("a: [", "not YAML: |x.yaml:5:1|"),
         ("description: a: b", "not YAML: mapping values|x.yaml:4:15|put quotes around a text that contains a colon"),
