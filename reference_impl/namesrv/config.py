@@ -2,7 +2,8 @@
 
 Question: where does it listen, how soon does it give up a silent broker, and which release does it behave like?
 
-RocketMQ: NamesrvConfig, NettyServerConfig. Ours are two: ``release`` (4.9.7 or 5.3.3) and
+RocketMQ: NamesrvConfig, NettyServerConfig. ``supportActingMaster`` and ``notifyMinBrokerIdChanged`` are 5.x's, and do
+nothing in 4.9.7. Ours are two: ``release`` (4.9.7 or 5.3.3) and
 ``brokerChannelExpiredTime`` (in 4.9 a constant of 120,000 ms).
 """
 
@@ -25,6 +26,8 @@ class NamesrvConfig(msgspec.Struct, frozen=True, rename="camel"):
     bind_address: str = "0.0.0.0"
     kv_config_path: str = "namesrv/kvConfig.json"
     order_message_enable: bool = False
+    support_acting_master: bool = False
+    notify_min_broker_id_changed: bool = False
     scan_not_active_broker_interval: int = 0
     broker_channel_expired_time: int = 120_000
     server_channel_max_idle_time_seconds: int = 120
@@ -50,6 +53,14 @@ class NamesrvConfig(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def is_5x(self) -> bool:
         return self.release.startswith("5.")
+
+    @property
+    def shows_acting_masters(self) -> bool:
+        return self.is_5x and self.support_acting_master
+
+    @property
+    def notifies(self) -> bool:
+        return self.is_5x and self.notify_min_broker_id_changed
 
     @property
     def address(self) -> Address:

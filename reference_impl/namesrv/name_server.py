@@ -9,12 +9,14 @@ scan (first after 5 s, then every 10 s; 5.x every 5 s) when it has been silent f
 
 ``release`` 4.9.7 (default) or 5.3.3 decides where the two differ: an unknown code gets no answer at all in 4.9, code 3
 in 5.x; answers take the form of their request, or are always JSON; 5.x knows 901 and 904, heartbeat timeouts of the
-broker's own choosing, and refuses a first registration of exactly one topic.
+broker's own choosing, and refuses a first registration of exactly one topic. With ``supportActingMaster`` 5.x shows a
+slave whose master is gone as a master that cannot be written to, if the broker said that it may; with
+``notifyMinBrokerIdChanged`` it tells (905, one-way) the others of a name when another of them has the smallest id.
 
 Notes: ``listening``, ``broker_registered`` for a new address, ``broker_removed`` with why (``unregistered``,
 ``closed``, ``expired``).
 
-Limits. Acting masters, start-up gate, zones and filter servers are absent. UPDATE_NAMESRV_CONFIG changes what runs,
+Limits. Start-up gate, zones and filter servers are absent. UPDATE_NAMESRV_CONFIG changes what runs,
 not the file: a restart forgets it. Registrations are taken as RegisterBrokerBody, which brokers before 3.0.11 do not
 send.
 """
@@ -103,6 +105,7 @@ class NameServer:
             self._registry.drop(address)
             env.note("broker_removed", address=address, why="expired")
             self._remoting.close(env, link)
+        self._tell_least_ids(env)
 
     def _on_link_gone(self, env: Environment, link: Link) -> None:
         if "namesrv-never-expires" in self.defects:
@@ -111,6 +114,20 @@ class NameServer:
             return
         for address in self._registry.drop_link(link):
             env.note("broker_removed", address=address, why="closed")
+        self._tell_least_ids(env)
+
+    def _tell_least_ids(self, env: Environment) -> None:
+        changes = self._registry.least_id_changes()
+        for change in changes if self.config.notifies else ():
+            fields = ext_fields(
+                minBrokerId=change.broker_id,
+                minBrokerAddr=change.address,
+                offlineBrokerAddr=change.offline or None,
+                haBrokerAddr=change.ha_address or None,
+            )
+            for address in change.told:
+                request = Command(RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, dict(fields))
+                self._remoting.oneway(env, address, request)
 
     # Requests --------------------------------------------------------------------------------------------------------
 
@@ -163,10 +180,11 @@ class NameServer:
         ).topics
         ha_address = request.fields.get("haServerAddr", "")
         live = LiveBroker(env.wall(), self._expires_after_ms(request), topics.data_version, link, ha_address)
-        acting_master = boolean(request, "enableActingMaster")
+        acting_master = boolean(request, "enableActingMaster") if "enableActingMaster" in request.fields else None
         registration = self._registry.register(key, topics, live, acting_master=acting_master)
         if registration.is_new:
             env.note("broker_registered", broker=key.name, id=key.broker_id, address=key.address)
+        self._tell_least_ids(env)
         return self._registered(registration)
 
     def _expires_after_ms(self, request: Command) -> int:
@@ -190,6 +208,7 @@ class NameServer:
                 self._registry.drop(address)
         if self._registry.unregister(key):
             env.note("broker_removed", address=key.address, why="unregistered")
+        self._tell_least_ids(env)
         return Command(ResponseCode.SUCCESS)
 
     def _query_data_version(self, env: Environment, link: Link, request: Command) -> Command:
@@ -217,7 +236,7 @@ class NameServer:
 
     def _route(self, env: Environment, link: Link, request: Command) -> Command:
         topic = text(request, "topic")
-        route = self._registry.route(topic)
+        route = self._registry.route(topic, acting_masters=self.config.shows_acting_masters)
         if route is None:
             return Command(ResponseCode.TOPIC_NOT_EXIST, remark=_NO_ROUTE[self.config.is_5x].format(topic))
         order = self._kv.get(ORDER_TOPIC_CONFIG, topic) if self.config.order_message_enable else None

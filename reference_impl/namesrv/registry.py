@@ -17,8 +17,16 @@ Rules that surprise, all RocketMQ's:
   is there.
 * Liveness goes by the wall clock (``System.currentTimeMillis``): a jump ahead expires everybody.
 
-Limits. Acting masters (5.x) are not formed. Filter servers are not kept. A link that registered several addresses
-takes all of them with it.
+5.x only, decided by the broker's own word ``enableActingMaster``:
+* A slave that says yes or no, and has the smallest id of its name (the *prime* slave), brings topics as a master does;
+  after a yes without their write bit.
+* When a broker of a name that said yes goes, and no id 0 is left, its queues lose the write bit. A master that comes
+  back brings the permission with it, as the first of its id.
+* Where the NameServer supports acting masters, routes then show the smallest id as 0, while the queues cannot be
+  written to. The tables keep the real ids: so do the list of members, the cluster's, and the route of the topic by
+  which brokers look for the others of their name (``rmq_sys_SYNC_BROKER_MEMBER_…``).
+
+Limits. Filter servers are not kept. A link that registered several addresses takes all of them with it.
 """
 
 from __future__ import annotations
@@ -46,6 +54,8 @@ MASTER_ID: Final = 0
 UNIT: Final = 1
 UNIT_SUBSCRIPTION: Final = 2
 """Bits of ``topicSysFlag``."""
+
+MEMBER_TOPIC_PREFIX: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,18 @@ class Registration:
     ha_address: str = ""
 
 
+@dataclass(frozen=True)
+class LeastIdChanged:
+    """Another broker id is the smallest of its name now. ``told`` are those who may hear of it: all that are left when
+    the smallest has gone (``offline``), all but the newcomer when one came (``ha_address`` is his)."""
+
+    broker_id: int
+    address: Address
+    told: tuple[Address, ...]
+    offline: Address = ""
+    ha_address: str = ""
+
+
 class Registry:
     """The tables. What is listed comes in the order of registration."""
 
@@ -93,17 +115,19 @@ class Registry:
         self._brokers: dict[str, BrokerData] = {}
         self._clusters: dict[str, dict[str, None]] = {}
         self._live: dict[Address, LiveBroker] = {}
+        self._least_id_changes: list[LeastIdChanged] = []
 
     # Brokers come ----------------------------------------------------------------------------------------------------
 
     def register(
-        self, key: BrokerKey, topics: TopicConfigTable, live: LiveBroker, *, acting_master: bool = False
+        self, key: BrokerKey, topics: TopicConfigTable, live: LiveBroker, *, acting_master: bool | None = None
     ) -> Registration:
         """Take a registration, or (5.x) refuse it; of a refused one only the broker's name stays. *acting_master* is
-        5.x's: the broker's wish is shown in routes, and that is all that comes of it."""
+        5.x's word, ``None`` of a broker that does not speak of it."""
         self._clusters.setdefault(key.cluster, {})[key.name] = None
         broker = self._brokers.setdefault(key.name, BrokerData({}, key.name, key.cluster))
-        broker.enable_acting_master = acting_master if self._is_5x else UNSET
+        broker.enable_acting_master = bool(acting_master) if self._is_5x else UNSET
+        least_id = min(broker.broker_addrs, default=MASTER_ID)
         addresses = broker.broker_addrs = _without_other_ids(broker.broker_addrs, key)
         is_first = key.broker_id not in addresses
         if self._is_5x and self._is_outdated(addresses.get(key.broker_id), key.address, live.version):
@@ -115,15 +139,28 @@ class Registry:
         if "slave-alone-is-read-only" in self._defects and MASTER_ID not in addresses:
             self.wipe_write_permission(key.name)
             self._of_slave[key.name] = live.version
-        if key.broker_id == MASTER_ID and self._is_news(key, live.version, is_first):
-            for topic in topics.topic_config_table.values():
-                self._announce(key.name, topic)
+        if key.broker_id == MASTER_ID or self._is_prime(key, addresses, acting_master):
+            withheld = PERM_WRITE if acting_master and key.broker_id != MASTER_ID else 0
+            self._announce_all(key, topics, withheld, is_news=self._is_news(key, live.version, is_first))
         is_new = key.address not in self._live
         self._live[key.address] = live
+        if key.broker_id < least_id:
+            others = tuple(held for id_, held in sorted(addresses.items()) if id_ != key.broker_id)
+            told = others or (key.address,)
+            self._least_id_changes.append(LeastIdChanged(key.broker_id, key.address, told, ha_address=live.ha_address))
         return self._answer(addresses, key.broker_id, is_new)
 
+    def _is_prime(self, key: BrokerKey, addresses: dict[int, Address], acting_master: bool | None) -> bool:
+        return self._is_5x and acting_master is not None and key.broker_id == min(addresses)
+
+    def _announce_all(self, key: BrokerKey, topics: TopicConfigTable, withheld: int, *, is_news: bool) -> None:
+        """All topics if they are news; else 5.x takes those that it does not know (RocketMQ: isTopicConfigChanged)."""
+        for name, topic in topics.topic_config_table.items():
+            if is_news or (self._is_5x and key.name not in self._topics.get(name, {})):
+                self._announce(key.name, topic, topic.perm & ~withheld)
+
     def _is_news(self, key: BrokerKey, version: DataVersion, is_first: bool) -> bool:
-        """Whether the topics that a master brings are looked at."""
+        """Whether the topics that a broker brings are looked at."""
         if key.name in self._of_slave and self._of_slave[key.name].same_as(version):
             return False
         return is_first or self.is_changed(key.address, version)
@@ -133,8 +170,8 @@ class Registry:
         live = self._live.get(holder) if holder is not None and holder != address else None
         return live is not None and _state(live.version) > _state(version)
 
-    def _announce(self, broker: str, topic: TopicConfig) -> None:
-        queues = QueueData(broker, topic.perm, topic.read_queue_nums, topic.topic_sys_flag, topic.write_queue_nums)
+    def _announce(self, broker: str, topic: TopicConfig, perm: int) -> None:
+        queues = QueueData(broker, perm, topic.read_queue_nums, topic.topic_sys_flag, topic.write_queue_nums)
         self._topics.setdefault(topic.topic_name, {})[broker] = queues
 
     def _answer(self, addresses: dict[int, Address], broker_id: int, is_new: bool) -> Registration:
@@ -163,12 +200,12 @@ class Registry:
     # Brokers go ------------------------------------------------------------------------------------------------------
 
     def unregister(self, key: BrokerKey) -> bool:
-        """Forget one broker id of a name, and its address; whether that address had been alive."""
+        """Forget one broker id of a name (5.x: whatever id the address has), and its address; whether that address had
+        been alive."""
         was_live = self._live.pop(key.address, None) is not None
         broker = self._brokers.get(key.name)
         if broker is not None:
-            broker.broker_addrs.pop(key.broker_id, None)
-            self._forget_if_empty(broker)
+            self._remove(broker, _ids_of(broker, key.address) if self._is_5x else [key.broker_id], key.address)
         return was_live
 
     def drop_link(self, link: Link) -> list[Address]:
@@ -186,11 +223,27 @@ class Registry:
         """Forget one address; with the last of a broker name its queues go too."""
         self._live.pop(address, None)
         for broker in list(self._brokers.values()):
-            ids = [id_ for id_, held in broker.broker_addrs.items() if held == address]
-            for id_ in ids:
-                del broker.broker_addrs[id_]
-            if ids:
-                self._forget_if_empty(broker)
+            if ids := _ids_of(broker, address):
+                self._remove(broker, ids, address)
+
+    def _remove(self, broker: BrokerData, ids: list[int], address: Address) -> None:
+        addresses = broker.broker_addrs
+        least_id = min(addresses, default=MASTER_ID)
+        for id_ in ids:
+            addresses.pop(id_, None)
+        self._forget_if_empty(broker)
+        if not addresses or broker.enable_acting_master is not True:
+            return
+        if MASTER_ID not in addresses:
+            self.wipe_write_permission(broker.broker_name)
+        if least_id in ids:
+            least, told = min(addresses.items()), tuple(held for _, held in sorted(addresses.items()))
+            self._least_id_changes.append(LeastIdChanged(*least, told, offline=address))
+
+    def least_id_changes(self) -> list[LeastIdChanged]:
+        """Those since the last call (5.x, NOTIFY_MIN_BROKER_ID_CHANGE)."""
+        changes, self._least_id_changes = self._least_id_changes, []
+        return changes
 
     def _forget_if_empty(self, broker: BrokerData) -> None:
         if broker.broker_addrs:
@@ -211,10 +264,14 @@ class Registry:
 
     # What clients see ------------------------------------------------------------------------------------------------
 
-    def route(self, topic: str) -> TopicRouteData | None:
-        """Queues and brokers of a topic; ``None`` unless both are known."""
+    def route(self, topic: str, *, acting_masters: bool = False) -> TopicRouteData | None:
+        """Queues and brokers of a topic; ``None`` unless both are known. With *acting_masters* a broker name shows a
+        master, if it has none and said that a slave may act."""
         queues = list(self._topics.get(topic, {}).values())
         brokers = [self._shown(self._brokers[data.broker_name]) for data in queues if data.broker_name in self._brokers]
+        if acting_masters and not topic.startswith(MEMBER_TOPIC_PREFIX):
+            read_only = [data.broker_name for data in queues if not data.perm & PERM_WRITE]
+            brokers = [_with_acting(broker) if broker.broker_name in read_only else broker for broker in brokers]
         return TopicRouteData(broker_datas=brokers, queue_datas=queues) if brokers else None
 
     def cluster_info(self) -> ClusterInfo:
@@ -278,6 +335,18 @@ class Registry:
         for name in names:
             if topic in self._topics:
                 self._withdraw(topic, name)
+
+
+def _ids_of(broker: BrokerData, address: Address) -> list[int]:
+    return [id_ for id_, held in broker.broker_addrs.items() if held == address]
+
+
+def _with_acting(broker: BrokerData) -> BrokerData:
+    """The smallest id shown as 0, if there is no 0 and the broker said that it may."""
+    if broker.enable_acting_master is not True or MASTER_ID in broker.broker_addrs:
+        return broker
+    (_, acting), *others = sorted(broker.broker_addrs.items())
+    return BrokerData({MASTER_ID: acting, **dict(others)}, broker.broker_name, broker.cluster, True)
 
 
 def _without_other_ids(addresses: dict[int, Address], key: BrokerKey) -> dict[int, Address]:
