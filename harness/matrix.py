@@ -95,6 +95,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "wipe": Column("wipe", hold="2s"),
     "partition": Column("partition", "clients | masters", "4s"),
     "isolate": Column("isolate", hold="4s"),
+    "all-but-slaves": Column("partition", "masters | clients, nameservers", "4s", needs_slave=True),
     "nameservers": Column("kill", "nameservers", "4s", of_master=False),
     "fill_disk": Column("fill_disk", hold="14s", load_s=30),
     "clock-ahead": Column("step_clock", hold="4s", options={"by": "150s"}),
