@@ -115,10 +115,9 @@ def epochs(half_blind: bool, trim: bool = False) -> Draw:
             cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
             del held[rng.randint(0, len(held)) :]
         cuts.pop()
-        for _ in range(rng.choice((0, 1, 2)) if half_blind and sent else 0):
-            draw_log.mislay(rng, rng.choice(parts), sent)
-        if rng.random() < 0.5:
-            draw_log.spoil(rng, rng.choice(parts), Shape(trim=trim))
+        sent = [value for part in parts for op in part if op.kind == "append" for value in op.values]
+        if sent and rng.random() < 0.7:
+            draw_log.spoil(rng, parts, cuts, sent, Shape(trim=trim))
         if rng.random() < 0.5:
             draw_log.stretch(rng, [op for part in parts for op in part], cuts)
         else:

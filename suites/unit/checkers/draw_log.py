@@ -147,27 +147,49 @@ def stretch(rng: Random, drawn: list[Drawn], cuts: list[int]) -> None:
             op.ret = rng.choice(after) + rng.randrange(4)
 
 
-def spoil(rng: Random, drawn: list[Drawn], shape: Shape) -> None:
-    """One change somewhere."""
-    if drawn:
-        _damage(rng, drawn, shape)
+def spoil(rng: Random, parts: list[list[Drawn]], cuts: list[int], sent: list[int], shape: Shape) -> None:
+    """One to three changes somewhere: a stamp, an offset, a message where another was, an answer in another epoch."""
+    for _ in range(rng.randint(1, 3)):
+        number, way = rng.randrange(len(parts)), rng.random()
+        if not parts[number]:
+            continue
+        if way < 0.2:
+            _damage(rng, parts[number], shape)
+        elif way < 0.7:
+            mislay(rng, parts[number], sent)
+        else:
+            _carry(rng, parts, cuts, number)
+
+
+def _carry(rng: Random, parts: list[list[Drawn]], cuts: list[int], number: int) -> None:
+    """One operation goes from part *number* to a neighbour: what was lost is back, or what is new was there before."""
+    op = rng.choice(parts[number])
+    other = number + rng.choice((-1, 1))
+    if not 0 <= other < len(parts):
+        return
+    parts[number].remove(op)
+    parts[other].append(op)
+    begin = cuts[other - 1] + 2 if other else 0
+    end = cuts[other] - 1 if other < len(cuts) else begin + 12
+    op.inv = rng.randint(begin, max(begin, end))
+    op.ret = op.ret if op.ret >= INFINITE else rng.randint(op.inv, max(op.inv, end))
 
 
 def mislay(rng: Random, drawn: list[Drawn], sent: list[int]) -> None:
     """One message where another was, or an end that is a little too far: no stamp changes."""
-    answers = [op for op in drawn if op.kind in ("poll", "end") or op.outcome == "ok"]
+    answers = [op for op in drawn if op.kind in ("poll", "end", "start", "refused") or op.outcome == "ok"]
     if not answers:
         return
     op = rng.choice(answers)
     if op.kind == "poll":
         op.values[rng.randrange(len(op.values))] = rng.choice(sent)
-    elif op.kind in ("append", "end"):
+    else:
         op.offset = max(0, op.offset + rng.choice((-1, 1, 1, 2)))
 
 
 def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts]:
     """A run of ours with power cuts between its parts; times are milliseconds."""
-    build = Build()
+    build = Build(("broker-a",))
     for op in [op for part in parts for op in part]:
         ret = None if op.ret >= INFINITE else op.ret
         if op.kind == "append":
@@ -183,7 +205,8 @@ def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts
             build.pull(op.inv, op.ret, op.offset, op.values)
     for number, cut in enumerate(cuts):
         build.fault("cut_power", "broker-a-0", cut, cut, heal=cut + 1, fault=f"f{number}")
-    return build.history(), build.facts()
+    history = build.history()
+    return history, RunFacts.from_run({"mode": "single-master", "nodes": {"broker-a-0": {}}}, history)
 
 
 def _outcome(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:
