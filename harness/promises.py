@@ -295,6 +295,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
+def _check(text: str) -> int:
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python -m harness.promises\n")
+    return 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line above."""
     parser = argparse.ArgumentParser(prog="python -m harness.promises", description="Make docs/promises.md.")
@@ -314,7 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_results(merged(read_results(), new))  # read now: recording takes long, and somebody else may have written
     text = page(read_results())
     if options.check:
-        return 0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else 1
+        return _check(text)
     PAGE.write_text(text, encoding="utf-8")
     return 0
 

@@ -13,7 +13,11 @@ import subprocess
 import sys
 import time
 
+from harness.errors import EXIT_FAIL, EXIT_PASS, EXIT_UNKNOWN
 from harness.matrix import COLUMNS, JOBS, ROWS, exists
+
+JUDGED = (EXIT_PASS, EXIT_FAIL, EXIT_UNKNOWN)
+"""Exit codes of a grid that was run to its end."""
 
 
 def main() -> int:
@@ -31,6 +35,9 @@ def main() -> int:
     began = time.monotonic()
     code = subprocess.run([sys.executable, "-m", "harness.cli", *command], check=False).returncode
     took_s = time.monotonic() - began
+    if code not in JUDGED:
+        print(f"not finished: exit code {code} after {took_s:.0f} s; the cells above hold what was done")
+        return code
     print(f"{seeds * cells} runs in {took_s:.0f} s ({seeds * cells / took_s * 60:.0f} a minute), exit code {code}")
     return code
 
