@@ -320,7 +320,7 @@ def _judge_unreplicated(
 ) -> Anomaly:
     acked = ack_ns(history, ledger, tail)
     age_ns = cut.fault.inject_ns - int(acked.min())
-    slave = cut.fault.taken_from.get(f"{broker}-{MASTER_ID}", "")
+    slave = cut.fault.slave_taken(broker)
     bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns, slave)
     first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
     opening = (

@@ -71,6 +71,12 @@ class FaultFact:
             return False
         return _apart(self.left, self.right, broker) or _apart(self.right, self.left, broker)
 
+    def slave_taken(self, broker: str) -> str:
+        """Whose data took the place of what the master of *broker* had; empty if nobody tells."""
+        if self.kind == "promote":
+            return next((node for node in self.left if broker_name(node) == broker), "")
+        return self.taken_from.get(f"{broker}-{MASTER_ID}", "")
+
     def words(self) -> str:
         """``cut_power of broker-a-0 (f1) at 6.000 s``."""
         across = f" | {', '.join(self.right)}" if self.right else ""

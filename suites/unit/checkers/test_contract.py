@@ -65,10 +65,11 @@ def test_every_mode_promises_something_for_every_fault_and_flush(mode: str) -> N
             assert promise.source
 
 
-def test_one_copy_is_what_send_ok_of_a_master_with_several_slaves_means() -> None:
+@pytest.mark.parametrize("fault", ["adopt_slave", "promote"])
+def test_one_copy_is_what_send_ok_of_a_master_with_several_slaves_means(fault: str) -> None:
     contract = contract_of("multi-master-multi-slave-sync")
     assert contract is not None
-    promise = contract.promise("adopt_slave", "async")
+    promise = contract.promise(fault, "async")
     assert promise is not None
     assert [promise.loss_with(slaves) for slaves in (0, 1, 2, 3)] == ["none", "none", "unreplicated", "unreplicated"]
 

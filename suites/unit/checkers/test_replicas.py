@@ -181,6 +181,26 @@ def test_one_of_several_synchronous_slaves_may_lack_what_another_one_acknowledge
 
 
 @pytest.mark.parametrize(
+    ("taken", "ack_ms", "allowed"),
+    [("broker-a-2", 6_000, True), ("broker-a-2", 3_000, False), ("broker-a-1", 6_000, False)],
+)
+def test_so_may_one_that_an_operator_promotes(taken: str, ack_ms: int, allowed: bool) -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.send(ack_ms - 1, ack_ms, 1, 1)
+    build.fault("kill", "broker-a-2", 5_000, 5_000, heal=6_500, fault="f0")
+    build.fault("kill", "broker-a-0", 9_000, 9_000, heal=20_000, fault="f1")
+    build.fault("promote", taken, 10_000, 10_000, heal=20_000, fault="f2")
+    build.send(13_000, 13_001, 2, 1)
+    build.drain(90_000, 90_001, 0, [0, 2])
+    build.drained(90_002, 2)
+    nodes = {**NODES, "broker-a-2": {}}
+    verdict = check_accounting(build.history(), build.facts(mode=SYNC, flush="sync", nodes=nodes))
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.allowed is allowed, lost.sentence
+
+
+@pytest.mark.parametrize(
     ("first", "second", "allowed"),
     [("cut_power", "wipe", True), ("cut_power", "kill", False), ("wipe", "cut_power", True), ("cut_power", "", False)],
 )
