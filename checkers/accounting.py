@@ -5,6 +5,7 @@ Question: is every acknowledged message there at the end, once, and nothing that
 Model. The drain after the last heal is the truth about the end. Then
 
     lost         acknowledged (``ok``), its queue drained, and not there; allowed where :mod:`checkers.envelope` says so
+    expired      the same, but it was time for its broker to delete it (:mod:`checkers.expiry`): always allowed
     duplicated   at more places than there were sends that may have stored it
     phantom      read, but never sent, or none of ours, or damaged
     visible      read, although its send certainly failed (``failed-append-visible``)
@@ -25,6 +26,7 @@ import numpy as np
 from checkers.columns import Ints
 from checkers.delivered import with_deliveries
 from checkers.envelope import judge_loss, judge_return
+from checkers.expiry import expired, judge_expired
 from checkers.facts import RunFacts, broker_name
 from checkers.forensics import Death, deaths_of, shape_of
 from checkers.history import History, seconds
@@ -39,9 +41,12 @@ def check_accounting(history: History, facts: RunFacts) -> Verdict:
     ledger = ledger_of(history)
     missing = ledger.where((ledger.outcome == OK) & ~ledger.drained)
     is_judged = np.isin(ledger.queue[missing], ledger.drained_queues)
-    lost = missing[is_judged]
+    missed = missing[is_judged]
+    is_expired = expired(history, facts, ledger, missed)
+    lost = missed[~is_expired]
     anomalies = [
         *judge_loss(history, facts, ledger, lost),
+        *judge_expired(history, facts, ledger, missed[is_expired]),
         *judge_return(history, facts, ledger),
         *_duplicated(history, ledger),
         *_phantoms(history, ledger),
@@ -173,6 +178,7 @@ def _measures(
     return {
         **totals,
         "lost": len(lost),
+        "expired": sum(a.details["count"] for a in anomalies if a.kind == "expired"),
         "lost_allowed": allowed,
         "lost_seen": int(ledger.seen[lost].sum()),
         "oldest_lost_age_ms": max(ages) // 1_000_000 if ages else 0,

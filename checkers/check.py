@@ -25,6 +25,7 @@ from checkers.groups import groups_of
 from checkers.history import History
 from checkers.log_check import check_logs
 from checkers.masters import check_masters
+from checkers.minimum import check_minimum, has_minimum
 from checkers.promised import check_promised
 from checkers.replicas import check_replicas
 from checkers.routes import check_routes
@@ -50,6 +51,7 @@ CHECKS: Final[dict[str, Check]] = {
     "deliveries": check_deliveries,
     "freshness": check_freshness,
     "suggestions": check_suggestions,
+    "minimum": check_minimum,
     "slaves": check_slaves,
 }
 """Every check by name, in the order of the report."""
@@ -64,6 +66,7 @@ NEEDS: Final[dict[str, Callable[[History], bool]]] = {
     "deliveries": lambda history: bool(groups_of(history)),
     "freshness": has_slave_reads,
     "suggestions": has_suggestions,
+    "minimum": has_minimum,
     "slaves": lambda history: "stray_send" in history.ops.f.values,
 }
 """Checks that apply only where the history tells of such things."""

@@ -169,6 +169,15 @@ STORE: Final = {
         ("R10",),
         "rocketmq#1137, #1367, #2398: the broker deletes log files that nobody has consumed yet",
     ),
+    "min-offset-from-dying-file": Defect(
+        "broker",
+        "the first offset of a queue is taken from a log file that is marked as deleted and cannot be deleted yet",
+        "a reader that is sent to the first offset of its queue by the broker, and from there to the same",
+        "minimum",
+        ("B13",),
+        "rocketmq#7283, fixed by #7284: after a deletion that has to be tried again the first file is not available, "
+        "and the offset told to be the first is its",
+    ),
     "disk-full-sticks": Defect(
         "broker",
         "a broker that has refused messages for a full disk goes on refusing when there is space again",

@@ -12,8 +12,8 @@ How a role uses it. Construct, ``load(env)`` in ``on_start``, then forward ``on_
 
 Planted bugs are named in :mod:`reference_impl.defects`; the store's are read here and handed to its parts.
 
-Limits. Page-cache-busy does not exist (a step never holds a lock). Commit logs on several paths are not
-implemented; ``StoreConfig`` refuses them. The exclusive lock on the ``lock`` file is the runtime's business.
+Limits. Page-cache-busy does not exist (a step never holds a lock). The exclusive lock on the ``lock`` file is the
+runtime's business.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
 from reference_impl.store.delay import SCHEDULE_TOPIC, DelayLevels
 from reference_impl.store.dispatch import Dispatcher, OnArrived
+from reference_impl.store.dying import DyingFile
 from reference_impl.store.flags import NOT_WRITEABLE, RunningFlags
 from reference_impl.store.flush import AsyncFlush, Decide, FlushService, GroupCommit
 from reference_impl.store.forcing import Forcing
@@ -75,8 +76,29 @@ class MessageStore:
         self._update_writable()
 
     def _build(self, config: StoreConfig) -> None:
-        root = config.store_path_root_dir
         self._forcing = Forcing()
+        log = self._build_log(config)
+        self._build_tables(config)
+        self._dispatcher = Dispatcher(
+            log,
+            self._queues,
+            self._index,
+            self._checkpoint,
+            self.flags,
+            LogReader(self.delay_levels, check_crc=False, is_whole=False),
+            on_flags=self._update_writable,
+            is_slave=self._is_slave,
+        )
+        dying = DyingFile(log) if "min-offset-from-dying-file" in self.defects else None
+        self._reader = Reader(config, log, self._queues, self.defects, dying)
+        self._build_flushes(config, log)
+        self._retention = Retention(
+            config, log, self._queues, self._index, self.flags, self._update_writable, self.defects, dying
+        )
+        self._timers = self._timers_by_name()
+
+    def _build_log(self, config: StoreConfig) -> MappedFiles:
+        """Where messages go; returns the files."""
         log = MappedFiles(
             config.commit_log_folders,
             config.mapped_file_size_commit_log,
@@ -90,6 +112,11 @@ class MessageStore:
         self._acceptance = Acceptance(config, self.delay_levels)
         self._log = CommitLog(log, config.store_host, self.delay_levels)
         self._log.counts_batch_as_one = "batch-counts-as-one" in self.defects
+        return log
+
+    def _build_tables(self, config: StoreConfig) -> None:
+        """What is made of the log: queues and index, and how far that is."""
+        root = config.store_path_root_dir
         self._queues = ConsumeQueues(f"{root}/consumequeue", config.mapped_file_size_consume_queue, self._forcing)
         self._checkpoint = Checkpoint(f"{root}/checkpoint", self._forcing)
         self._index: Index | None = None
@@ -97,17 +124,9 @@ class MessageStore:
             self._index = Index(
                 f"{root}/index", config.max_hash_slot_num, config.max_index_num, self._forcing, self._checkpoint
             )
-        self._dispatcher = Dispatcher(
-            log,
-            self._queues,
-            self._index,
-            self._checkpoint,
-            self.flags,
-            LogReader(self.delay_levels, check_crc=False, is_whole=False),
-            on_flags=self._update_writable,
-            is_slave=self._is_slave,
-        )
-        self._reader = Reader(config, log, self._queues, self.defects)
+
+    def _build_flushes(self, config: StoreConfig, log: MappedFiles) -> None:
+        """Who brings bytes from one stage to the next: buffers, page cache, disk."""
         self._group_commit: GroupCommit | None = None
         self._flush: FlushService
         if config.flush_disk_type == "SYNC_FLUSH":
@@ -116,10 +135,9 @@ class MessageStore:
             self._flush = AsyncFlush(config, log, self._checkpoint, self.defects)
         self._commit = CommitService(config, log, self._committed) if config.write_buffers else None
         self._queue_flush = QueueFlush(config, self._queues, self._checkpoint, self.defects)
-        self._retention = Retention(
-            config, log, self._queues, self._index, self.flags, self._update_writable, self.defects
-        )
-        self._timers: dict[str, Callable[[Environment, str], None]] = {
+
+    def _timers_by_name(self) -> dict[str, Callable[[Environment, str], None]]:
+        return {
             "reput": lambda env, name: self._dispatcher.on_timer(env),
             "commit": lambda env, name: self._commit.on_timer(env) if self._commit is not None else None,
             "flush": self._flush.on_timer,

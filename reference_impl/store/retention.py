@@ -13,6 +13,7 @@ At most 10 files a run, 100 ms apart, oldest first, up to the first that is not 
 index files that point below the log's start.
 
 Limits. Hours of ``deleteWhen`` are UTC, because a role knows no time zone. A file with unforced bytes is never deleted.
+No file is ever in use, since a read is over when it returns (but see :mod:`reference_impl.store.dying`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Final
 from reference_impl.environment import MS, SECOND, Environment
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
+from reference_impl.store.dying import DyingFile
 from reference_impl.store.flags import DISK_FULL, RunningFlags
 from reference_impl.store.index import Index
 from reference_impl.store.mapped_files import MappedFiles
@@ -49,8 +51,9 @@ class Retention:
         flags: RunningFlags,
         on_flags: Callable[[], None],
         defects: Collection[str] = (),
+        dying: DyingFile | None = None,
     ) -> None:
-        self._config, self._log, self._queues, self._index = config, log, queues, index
+        self._config, self._log, self._queues, self._index, self._dying = config, log, queues, index, dying
         self._flags, self._on_flags, self._defects = flags, on_flags, defects
         self._hours = tuple(int(hour) for hour in config.delete_when.split(";") if hour.strip())
         self._is_forced = False
@@ -122,6 +125,10 @@ class Retention:
 
     def _delete_next(self, env: Environment) -> None:
         if not self._is_first_due(env):
+            self._end_run(env)
+            return
+        if self._dying is not None and self._dying.refuses(env, self._log.files[0]):
+            env.note("log_file_in_use", file=self._log.files[0].name)
             self._end_run(env)
             return
         env.note("log_file_deleted", file=self._log.files[0].name, forced=self._is_forced)

@@ -72,6 +72,11 @@ EXHIBITS: Final = {
     ),
     "append-twice-at-roll": Exhibit("kill", ("duplicated",), ("was sent once", "but is there twice")),
     "retention-ignores-age": Exhibit("retention", LOST, ("broker-a gone", "no fault was injected")),
+    "min-offset-from-dying-file": Exhibit(
+        "retention-under-reader",
+        ("stuck-at-minimum",),
+        ("broker-a-0 had named 0 as the offset to go on at in chaos/broker-a/", "nobody gets on from there"),
+    ),
     "disk-full-sticks": Exhibit("disk-full", ("not-recovered",), ("No send on chaos/broker-a/", "fill_disk")),
     "offsets-saved-at-stop": Exhibit("group-killed", ("offset-went-back",), ("broker-a",)),
     "topics-saved-at-stop": Exhibit(

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from reference_impl.store import PutStatus
+from reference_impl.store import GetStatus, PutStatus
 from suites.unit.store.world import World
 
 FILE = 8192
@@ -19,9 +19,9 @@ def full(w: World, percent: float) -> World:
     return w
 
 
-def with_files(count: int, **properties: str) -> World:
+def with_files(count: int, defects: tuple[str, ...] = (), **properties: str) -> World:
     """*count* log files, the last with one message; ten messages a file, one queue."""
-    w = World({"totalPhysicalMemorySize": "1000000000000", **properties}).start()
+    w = World({"totalPhysicalMemorySize": "1000000000000", **properties}, defects=defects).start()
     full(w, 10)
     w.send_ok(*["x" * 700] * (10 * (count - 1) + 1))
     w.run(1)
@@ -192,3 +192,37 @@ def test_a_queue_with_nothing_left_in_the_log_goes_when_an_operator_asks() -> No
     assert ("Old", 0) not in w.store.queues()
     assert ("T", 0) in w.store.queues()
     assert not w.env.files("store/consumequeue/Old/")
+
+
+# --- the planted bug -------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_read_is_deleted_all_the_same_and_readers_are_sent_on() -> None:
+    w = with_files(5)
+    full(w, 86).run(58)
+    assert w.get(0).status is GetStatus.FOUND
+    w.run(4)
+    assert (w.store.min_offset("T", 0), files(w)) == (40, 1)
+    assert (w.get(0).status, w.get(0).next_offset) == (GetStatus.OFFSET_TOO_SMALL, 40)
+    assert w.get(40).status is GetStatus.FOUND
+
+
+def test_with_the_bug_a_file_that_was_just_read_is_the_beginning_and_cannot_be_read() -> None:
+    w = with_files(5, defects=("min-offset-from-dying-file",))
+    full(w, 86).run(58)
+    assert w.get(0).status is GetStatus.FOUND
+    w.run(4)
+    for offset in (0, 9):
+        got = w.get(offset)
+        assert (got.status, got.next_offset, got.min_offset) == (GetStatus.OFFSET_TOO_SMALL, 0, 0)
+    assert w.get(10).status is GetStatus.FOUND
+    w.run(110)
+    assert files(w) == 5
+    w.run(20)  # two minutes after the first try it goes by force
+    assert (w.store.min_offset("T", 0), files(w)) == (40, 1)
+
+
+def test_the_bug_needs_a_reader() -> None:
+    w = with_files(5, defects=("min-offset-from-dying-file",))
+    full(w, 86).run(62)
+    assert files(w) == 1

@@ -1,0 +1,94 @@
+"""What a broker may delete because it was time: ten messages, of which the drain finds the last."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.accounting import check_accounting
+from checkers.verdict import Outcome, Verdict
+from suites.unit.checkers.build import Build
+
+PASS, FAIL = Outcome.PASS, Outcome.FAIL
+MASTER = "broker-a-0"
+HOUR = 3_600_000
+SMALL_FILES = {"mappedFileSizeCommitLog": "4000"}  # four messages a file: 0-3, 4-7, 8 and 9
+
+
+def drained_from(
+    start: int,
+    *,
+    at: int = 100,
+    told: bool = True,
+    fill: bool | None = None,
+    kept: dict[str, str] = SMALL_FILES,
+    sent: int = 0,
+) -> Verdict:
+    """Messages 0 to 9 are *sent* one after the other; the drain *at* that millisecond finds those from *start* on."""
+    run = Build()
+    for message in range(10):
+        run.send(sent + message, sent + message + 1, message=message, offset=message)
+    if fill is not None:
+        run.fault("fill_disk", MASTER, 20, 21, heal=90, bit=int(fill))
+    if told:
+        run.query_min(at, at + 1, start=start)
+    run.drain(at + 2, at + 3, at=start, got=list(range(start, 10)))
+    run.drained(at + 4, at=10)
+    return check_accounting(run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}}))
+
+
+def outcome_of(verdict: Verdict) -> tuple[Outcome, int, int]:
+    """(outcome, how many expired, how many were lost)"""
+    return verdict.outcome, verdict.measures["expired"], verdict.measures["lost"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "at", "expected"),
+    [
+        ("0", 100, (PASS, 8, 0)),
+        ("72", 100, (FAIL, 0, 8)),
+        (None, 100, (FAIL, 0, 8)),
+        ("1", HOUR - 10, (FAIL, 0, 8)),
+        ("1", HOUR + 10, (PASS, 8, 0)),
+        ("1", HOUR + 2, (FAIL, 4, 4)),
+    ],
+    ids=["kept not at all", "too young", "too young for the default", "nearly old enough", "old enough", "not all old"],
+)
+def test_age(hours: str | None, at: int, expected: tuple[Outcome, int, int]) -> None:
+    kept = SMALL_FILES if hours is None else SMALL_FILES | {"fileReservedTime": hours}
+    assert outcome_of(drained_from(8, at=at, kept=kept)) == expected
+
+
+@pytest.mark.parametrize(("fill", "expected"), [(True, (PASS, 8, 0)), (False, (FAIL, 0, 8)), (None, (FAIL, 0, 8))])
+def test_a_full_disk_lets_the_oldest_go(fill: bool | None, expected: tuple[Outcome, int, int]) -> None:
+    assert outcome_of(drained_from(8, fill=fill)) == expected
+
+
+def test_the_last_file_never_goes() -> None:
+    kept = SMALL_FILES | {"fileReservedTime": "0"}
+    assert outcome_of(drained_from(9, kept=kept)) == (FAIL, 8, 1)
+    assert outcome_of(drained_from(8, kept={"fileReservedTime": "0"})) == (FAIL, 0, 8)  # one file of a gigabyte
+
+
+def test_without_a_word_of_the_broker_it_is_a_loss() -> None:
+    assert outcome_of(drained_from(8, told=False, kept=SMALL_FILES | {"fileReservedTime": "0"})) == (FAIL, 0, 8)
+
+
+def test_a_hole_behind_the_beginning_is_a_loss() -> None:
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    run.query_min(100, 101, start=4)
+    run.drain(102, 103, at=4, got=[4, 5])
+    run.drain(104, 105, at=7, got=[7, 8, 9])
+    run.drained(106, at=10)
+    verdict = check_accounting(
+        run.history(), run.facts(nodes={MASTER: SMALL_FILES | {"fileReservedTime": "0"}, "broker-b-0": {}})
+    )
+    assert outcome_of(verdict) == (FAIL, 4, 1)
+    assert [anomaly.details["messages"] for anomaly in verdict.anomalies] == [[6], [0, 1, 2, 3]]
+
+
+def test_what_a_person_is_told() -> None:
+    (anomaly,) = drained_from(8, kept=SMALL_FILES | {"fileReservedTime": "0"}).anomalies
+    assert (anomaly.kind, anomaly.allowed, anomaly.details["count"]) == ("expired", True, 8)
+    assert anomaly.sentence.startswith("8 acknowledged messages of broker-a deleted with whole log files")
