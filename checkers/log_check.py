@@ -45,21 +45,28 @@ def check_logs(history: History, facts: RunFacts) -> Verdict:
     rows = rows_of(history, facts)
     judged = _judge(history, facts, rows)
     if judged.is_legal() is not True and len(rows.in_flight()):
-        judged = _judge_both_sides(history, facts, rows)
+        judged = _judge_both_sides(history, facts, rows, judged)
     return _verdict(history, facts, rows, judged)
 
 
-def _judge(history: History, facts: RunFacts, rows: Rows) -> _Judged:
-    judged = _judge_epochs(history, facts, rows)
+def _judge(history: History, facts: RunFacts, rows: Rows, measured: bool = True) -> _Judged:
+    """How late answers were is only asked if it is to be *measured*."""
+    judged = _judge_epochs(history, facts, rows, measured)
     if rows.epochs > 1 and (judged.anomalies or judged.has_holes):
-        return _judge_together(history, facts, rows, judged)
+        return _judge_together(history, facts, rows, measured, judged)
     return judged
 
 
-def _judge_both_sides(history: History, facts: RunFacts, rows: Rows) -> _Judged:
-    """With the operations in flight on the sides of the power cuts that explain most."""
-    sides = choose_sides(history.ops.queue, rows, lambda its: _judge(history, facts, its).is_legal())
-    judged = _judge(history, facts, sides.rows)
+def _judge_both_sides(history: History, facts: RunFacts, rows: Rows, as_invoked: _Judged) -> _Judged:
+    """With the operations in flight on the sides of the power cuts that explain most; *as_invoked*: all before them."""
+    broken = {anomaly.details["queue"] for anomaly in as_invoked.anomalies}
+    sides = choose_sides(
+        history.ops.queue,
+        rows,
+        lambda its: _judge(history, facts, its, measured=False).is_legal(),
+        [queue for queue in history.queues.queue.tolist() if history.queues.name(queue) in broken],
+    )
+    judged = as_invoked if sides.rows is rows else _judge(history, facts, sides.rows)
     names = [history.queues.name(queue) for queue in sides.contradicted]
     judged.anomalies = [
         replace(anomaly, sentence=f"{anomaly.sentence} {NEITHER_SIDE}")
@@ -87,7 +94,7 @@ class _Judged:
 
 
 def _judge_epochs(
-    history: History, facts: RunFacts, rows: Rows, planned: tuple[LogInput, ...] | None = None
+    history: History, facts: RunFacts, rows: Rows, measured: bool, planned: tuple[LogInput, ...] | None = None
 ) -> _Judged:
     """Epoch by epoch: as *planned*, or each with what the one before left."""
     judged = _Judged([], [], Staleness())
@@ -102,11 +109,12 @@ def _judge_epochs(
         judged.has_holes = judged.has_holes or bool((content.value == EMPTY).any())
         if result.violations:
             break
-        judged.stale = judged.stale.worse(_staleness(history, facts, rows, log, content))
+        if measured:
+            judged.stale = judged.stale.worse(_staleness(history, facts, rows, log, content))
     return judged
 
 
-def _judge_together(history: History, facts: RunFacts, rows: Rows, apart: _Judged) -> _Judged:
+def _judge_together(history: History, facts: RunFacts, rows: Rows, measured: bool, apart: _Judged) -> _Judged:
     """All epochs at once decide; what they came to *apart* explains, if it was a failure."""
     plan = plan_of(history, rows)
     if plan.violations:
@@ -118,7 +126,7 @@ def _judge_together(history: History, facts: RunFacts, rows: Rows, apart: _Judge
         return _Judged(anomalies, [], apart.stale)
     if not plan.logs:
         return _Judged([], [TOO_MANY_CHOICES], apart.stale)
-    together = _judge_epochs(history, facts, rows, plan.logs)
+    together = _judge_epochs(history, facts, rows, measured, plan.logs)
     if together.anomalies and not apart.anomalies:
         return _Judged([], [f"{together.anomalies[0].sentence} {ONE_OF_SEVERAL}"], apart.stale)
     return together
@@ -206,6 +214,8 @@ class Staleness:
 
 def _staleness(history: History, facts: RunFacts, rows: Rows, log: LogInput, content: Content) -> Staleness:
     found = Staleness()
+    if not len(log.empties) and not len(log.ends):
+        return found
     latest = _latest_birth(log, content)
     for claims in (log.empties, log.ends):
         slots = content.slots.at_or_above(claims.queue, claims.at)

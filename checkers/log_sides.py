@@ -17,7 +17,7 @@ Limits. At most :data:`TRIES` choices a queue are judged; after that the answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,14 +49,15 @@ class Sides:
     is_open: bool = False
 
 
-def choose_sides(queues: Ints, rows: Rows, judge: Judge) -> Sides:
-    """Sides for all operations in flight; *queues* is the queue by row of ``ops``."""
+def choose_sides(queues: Ints, rows: Rows, judge: Judge, broken: Container[int] = ()) -> Sides:
+    """Sides for all operations in flight; *queues* is the queue by row of ``ops``. Of *broken* queues it is known that
+    *rows* are not legal as they are. If no other side explains more, *rows* are returned themselves."""
     flying = rows.in_flight()
     epoch, loose = rows.epoch.copy(), []
     contradicted, is_open = [], False
     for queue in np.unique(queues[flying]).tolist():
         its, mine = rows.only(queues == queue), flying[queues[flying] == queue]
-        if judge(its) is True:
+        if queue not in broken and judge(its) is True:
             continue
         if judge(its.loosened(mine)) is False:
             loose.append(mine)
@@ -70,7 +71,7 @@ def choose_sides(queues: Ints, rows: Rows, judge: Judge) -> Sides:
             is_open = True
         else:
             contradicted.append(queue)
-    chosen = replace(rows, epoch=epoch)
+    chosen = replace(rows, epoch=epoch) if (epoch != rows.epoch).any() else rows
     return Sides(chosen.loosened(np.concatenate(loose)) if loose else chosen, tuple(contradicted), is_open)
 
 
