@@ -48,6 +48,8 @@ BUSY: Final = "[REJECTREQUEST]system busy, start flow control for a while"
 
 FAQ: Final = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
+NOT_ENOUGH_REPLICAS: Final = "in-sync replicas not enough"
+
 PUT_CODES: Final[Mapping[PutStatus, int]] = {
     PutStatus.PUT_OK: ResponseCode.SUCCESS,
     PutStatus.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
@@ -57,6 +59,7 @@ PUT_CODES: Final[Mapping[PutStatus, int]] = {
     PutStatus.CREATE_MAPEDFILE_FAILED: ResponseCode.SYSTEM_ERROR,
     PutStatus.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
     PutStatus.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
+    PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH: ResponseCode.SYSTEM_ERROR,
     PutStatus.UNKNOWN_ERROR: ResponseCode.SYSTEM_ERROR,
 }
 """RocketMQ: SendMessageProcessor#handlePutMessageResult."""
@@ -69,6 +72,7 @@ _REMARKS: Final[Mapping[PutStatus, str]] = {
     "length limit {size}B, msg properties length limit 32KB.",
     PutStatus.PROPERTIES_SIZE_EXCEEDED: "the message is illegal, maybe msg body or properties length not matched. msg "
     "body length limit {size}B, msg properties length limit 32KB.",
+    PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH: NOT_ENOUGH_REPLICAS,
     PutStatus.UNKNOWN_ERROR: "UNKNOWN_ERROR",
 }
 

@@ -13,6 +13,7 @@ Question: how long, how much, how many? RocketMQ: MessageStoreConfig. Times in m
     a silent master                              is never noticed                 is left after 20 s
     SYNC_MASTER waits for                        any one slave                    inSyncReplicas − 1 slaves (default: 0)
     SYNC_MASTER without a fit slave              SLAVE_NOT_AVAILABLE at once      waits, FLUSH_SLAVE_TIMEOUT
+    the same with enableSlaveActingMaster        no such setting                  refused before it is stored
     metadata copied                              after 3 s, every 10 s            after more than 60 s, every 60 s
 """
 
@@ -40,7 +41,12 @@ class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     ha_transfer_batch_size: int = 32 * 1024
     ha_slave_fallbehind_max: int = 256 * 1024 * 1024
     ha_master_address: str = ""
+    ha_max_gap_not_in_sync: int = 256 * 1024 * 1024
     in_sync_replicas: int = 1
+    min_in_sync_replicas: int = 1
+    total_replicas: int = 1
+    enable_auto_in_sync_replicas: bool = False
+    enable_slave_acting_master: bool = False
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ReplicationConfig:
@@ -52,6 +58,8 @@ class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel
             ("haHousekeepingInterval", config.ha_housekeeping_interval),
             ("haTransferBatchSize", config.ha_transfer_batch_size),
             ("inSyncReplicas", config.in_sync_replicas),
+            ("minInSyncReplicas", config.min_in_sync_replicas),
+            ("totalReplicas", config.total_replicas),
         ):
             if value < 1:
                 raise ConfigurationError(f"{name}={value}: expected 1 or more")
@@ -79,6 +87,11 @@ class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel
         if self.broker_role != "SYNC_MASTER":
             return 0
         return self.in_sync_replicas - 1 if self.is_5x else 1
+
+    @property
+    def looks_before_it_stores(self) -> bool:
+        """Whether a put that too few replicas could confirm is refused: 5.x with acting masters."""
+        return self.is_5x and self.enable_slave_acting_master and self.broker_role == "SYNC_MASTER"
 
     @property
     def heartbeat_ns(self) -> int:

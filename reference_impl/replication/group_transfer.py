@@ -10,7 +10,13 @@ One slave is enough, and which one does not matter: the offset is the greatest t
 5.3.3 asks nothing before it waits, waits for ``inSyncReplicas`` − 1 connections whose own report covers the put, and
 with the default of 1 for none at all. Deadlines go by the monotonic clock.
 
-Limits. ``enableSlaveActingMaster`` and the controller's in-sync sets of 5.x do not exist here.
+With ``enableSlaveActingMaster`` 5.3.3 looks before it stores (CommitLog#asyncPutMessage, #calcNeedAckNums):
+
+    in sync     min(replicas alive by the NameServer, 1 + connections less than haMaxGapNotInSync behind)
+    needed      inSyncReplicas; with enableAutoInSyncReplicas no more than are in sync, no less than minInSyncReplicas
+    needed > in sync      IN_SYNC_REPLICAS_NOT_ENOUGH, nothing is stored; else needed − 1 slaves are waited for
+
+Limits. The controller's in-sync sets of 5.x (``allAckInSyncStateSet``) do not exist here.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ from reference_impl.environment import Environment
 from reference_impl.replication.config import ReplicationConfig
 from reference_impl.replication.master import HaMaster
 from reference_impl.store.flush import Decide
+from reference_impl.store.message_store import MessageStore
 from reference_impl.store.request import PutStatus
 
 _KEY: Final = ("ha-wait", "deadline")
@@ -30,6 +37,7 @@ _KEY: Final = ("ha-wait", "deadline")
 
 class _Wait(NamedTuple):
     end: int
+    slaves: int
     deadline_ns: int
     decide: Decide
 
@@ -37,10 +45,30 @@ class _Wait(NamedTuple):
 class GroupTransfer:
     """The puts of one SYNC_MASTER that wait for slaves, in the order of their places in the log."""
 
-    def __init__(self, config: ReplicationConfig, master: HaMaster, defects: Collection[str] = ()) -> None:
-        self._config, self._master = config, master
+    def __init__(
+        self, config: ReplicationConfig, store: MessageStore, master: HaMaster, defects: Collection[str] = ()
+    ) -> None:
+        self._config, self._store, self._master = config, store, master
         self._defects = frozenset(defects)
         self._waiting: deque[_Wait] = deque()
+        self._slaves = config.slaves_to_wait_for
+        """That the put which is now being stored waits for."""
+        self.alive_replicas = config.total_replicas
+        """This broker and the others of its name that a NameServer has told of; at first those that are configured."""
+
+    def admits(self) -> bool:
+        """The store's ``ReplicaAdmission`` where it looks before it stores: can the next put be confirmed?"""
+        in_sync = min(self.alive_replicas, 1 + self._slaves_in_sync())
+        needed = self._config.in_sync_replicas
+        if self._config.enable_auto_in_sync_replicas:
+            needed = max(min(needed, in_sync), self._config.min_in_sync_replicas)
+        self._slaves = needed - 1
+        return needed <= in_sync
+
+    def _slaves_in_sync(self) -> int:
+        """RocketMQ: DefaultHAService#inSyncReplicasNums: a connection that has reported nothing stands at −1."""
+        least = self._store.log_end - self._config.ha_max_gap_not_in_sync
+        return sum(connection.acked > least for connection in self._master.connections.values())
 
     def gate(self, env: Environment, end: int, decide: Decide) -> PutStatus | None:
         """The store's ``ReplicaGate``."""
@@ -49,17 +77,17 @@ class GroupTransfer:
         if not self._config.is_5x and not self._is_slave_fit(end):
             return PutStatus.SLAVE_NOT_AVAILABLE
         self._master.wake(env)
-        if self._is_copied(end):
+        if self._is_copied(end, self._slaves):
             return PutStatus.PUT_OK
         if not self._waiting:
             env.set_timer(_KEY, self._config.slave_timeout_ns)
-        self._waiting.append(_Wait(end, env.now() + self._config.slave_timeout_ns, decide))
+        self._waiting.append(_Wait(end, self._slaves, env.now() + self._config.slave_timeout_ns, decide))
         return None
 
     def reported(self, env: Environment) -> None:
         """A slave has told how far it is."""
         waiting = self._waiting
-        while waiting and (self._is_copied(waiting[0].end) or "transfer-acks-all" in self._defects):
+        while waiting and (self._is_copied(waiting[0].end, waiting[0].slaves) or "transfer-acks-all" in self._defects):
             waiting.popleft().decide(env, PutStatus.PUT_OK)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
@@ -79,12 +107,12 @@ class GroupTransfer:
         behind = end - self._master.push2_slave_max_offset
         return bool(self._master.connections) and behind < self._config.ha_slave_fallbehind_max
 
-    def _is_copied(self, end: int) -> bool:
+    def _is_copied(self, end: int, slaves: int) -> bool:
         if any(connection.acked < end for connection in self._master.leaked):
             return False
         if "ha-new-slave-counts" in self._defects and any(c.requested < 0 for c in self._master.connections.values()):
             return True
-        if self._config.slaves_to_wait_for == 1 and not self._config.is_5x:
+        if not self._config.is_5x:
             return self._master.push2_slave_max_offset >= end
         acks = sum(connection.acked >= end for connection in self._master.connections.values())
-        return acks >= self._config.slaves_to_wait_for
+        return acks >= slaves

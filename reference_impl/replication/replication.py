@@ -57,10 +57,12 @@ class Replication:
         self._was_without = False
         """Only with the defect ``slave-forgets-master``: there had been a master, and then there was none."""
         self.master = HaMaster(config, store, self._reported, defects)
-        self.transfer = GroupTransfer(config, self.master, defects)
+        self.transfer = GroupTransfer(config, store, self.master, defects)
         self.client = HaClient(config, store, defects)
         self.metadata = MetadataSync(config, remoting, tables, own_address, defects)
-        if config.slaves_to_wait_for:
+        if config.looks_before_it_stores:
+            store.replica_admission = self.transfer.admits
+        if config.slaves_to_wait_for or config.looks_before_it_stores:
             store.replica_gate = self.transfer.gate
         store.on_appended = lambda env, _end: self.master.appended(env)
 

@@ -46,6 +46,9 @@ from reference_impl.store.waiting import OnStored, Waiting
 ReplicaGate = Callable[[Environment, int, Decide], PutStatus | None]
 """(env, end offset of the put, decide): a status at once, or ``None`` and ``decide(env, status)`` once, later."""
 
+ReplicaAdmission = Callable[[], bool]
+"""Whether the put that comes next may be stored; it is followed by that put's gate."""
+
 
 class StoreUnloadable(Exception):
     """The files cannot be taken as they are; the broker exits with ``code`` (253 as RocketMQ 4.9.7)."""
@@ -63,6 +66,8 @@ class MessageStore:
         """(env, log end): new bytes can be replicated."""
         self.replica_gate: ReplicaGate | None = None
         """Set by a SYNC_MASTER's replication; ``None``: no wait for slaves."""
+        self.replica_admission: ReplicaAdmission | None = None
+        """Set where too few replicas are looked for before anything is stored (5.x with acting masters)."""
         self.flags = RunningFlags()
         self.delay_levels = DelayLevels(config.message_delay_level)
         self._is_slave = config.broker_role == "SLAVE"
@@ -285,6 +290,9 @@ class MessageStore:
         accepted = self._acceptance.accept(request)
         if isinstance(accepted, Refused):
             on_stored(env, PutResult(accepted.status, remark=accepted.remark))
+            return
+        if accepted.waits and self.replica_admission is not None and not self.replica_admission():
+            on_stored(env, PutResult(PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH))
             return
         try:
             records = self._log.append(env, accepted)

@@ -172,3 +172,71 @@ def test_an_async_master_never_waits(release: str) -> None:
     made = master(release=release, inSyncReplicas="2")
     FakeSlave(made).report(0)
     assert begin(made) == [OK]
+
+
+# 5.x with acting masters: looked at before anything is stored ---------------------------------------------------------
+
+NOT_ENOUGH = 1
+
+
+def acting(**properties: str) -> BrokerByHand:
+    """Alone for its NameServers as long as they have not said otherwise."""
+    given = {"release": "5.3.3", "enableSlaveActingMaster": "true", "skipPreOnline": "true"}
+    given |= {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2", "totalReplicas": "2"}
+    return master(**(given | properties))
+
+
+def test_p47_too_few_replicas_and_nothing_is_stored() -> None:
+    made = acting()
+    refused = made.send("T")
+    assert (refused.code, refused.remark) == (NOT_ENOUGH, "in-sync replicas not enough")
+    assert end_of(made) == 0
+    assert made.send("T", properties="WAIT\x01false").code == OK
+
+
+def test_a_connection_counts_before_it_has_said_anything() -> None:
+    """And its silence then costs the time of every put."""
+    made = acting()
+    FakeSlave(made)
+    assert begin(made) == []
+    made.env.advance(3 * SECOND + 2 * MS)
+    assert codes(made) == [SLAVE]
+
+
+def test_a_slave_too_far_behind_is_not_in_sync() -> None:
+    made = acting(haMaxGapNotInSync="1000", haHousekeepingInterval="300000")
+    slave = FakeSlave(made)
+    slave.report(0)
+    assert begin(made, bytes(2000)) == []
+    assert begin(made) == [NOT_ENOUGH]
+    slave.report(end_of(made))
+    assert codes(made) == [OK]
+    assert begin(made) == []
+
+
+def test_more_connections_than_living_replicas_do_not_help() -> None:
+    made = acting(totalReplicas="1", inSyncReplicas="2")
+    FakeSlave(made).report(0)
+    assert begin(made) == [NOT_ENOUGH]
+    made.role.replication.transfer.alive_replicas = 2
+    assert begin(made) == []
+
+
+@pytest.mark.parametrize(("least", "expected"), [("1", [OK]), ("2", [NOT_ENOUGH])])
+def test_automatic_in_sync_replicas_go_down_to_the_least(least: str, expected: list[int]) -> None:
+    made = acting(enableAutoInSyncReplicas="true", inSyncReplicas="3", minInSyncReplicas=least, totalReplicas="3")
+    assert begin(made) == expected
+
+
+def test_automatic_in_sync_replicas_wait_for_those_that_are_there() -> None:
+    made = acting(enableAutoInSyncReplicas="true", inSyncReplicas="3", totalReplicas="3")
+    slave = FakeSlave(made)
+    slave.report(0)
+    assert begin(made) == []
+    slave.report(end_of(made))
+    assert codes(made) == [OK]
+
+
+@pytest.mark.parametrize("other", [{"release": "4.9.7"}, {"brokerRole": "ASYNC_MASTER"}])
+def test_nobody_else_looks(other: dict[str, str]) -> None:
+    assert begin(acting(**other)) != [NOT_ENOUGH]
