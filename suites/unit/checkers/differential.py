@@ -102,35 +102,62 @@ def epochs(half_blind: bool, trim: bool = False) -> Draw:
     """One queue and one to three power cuts that truncate it anywhere; in half of the runs operations span them."""
 
     def case(rng: Random) -> Case:
-        held: list[int] = []
-        sent: list[int] = []
-        parts: list[list[draw_log.Drawn]] = []
-        cuts: list[int] = []
-        for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
-            begin = cuts[-1] + 2 if cuts else 0
-            if half_blind:
-                parts.append(draw_log.run_half_blind(rng, held, begin, sent))
-            else:
-                parts.append(draw_log.run_log(rng, held, begin, 100 * number, Shape(trim=trim)))
-            cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
-            del held[rng.randint(0, len(held)) :]
-        cuts.pop()
-        sent = [value for part in parts for op in part if op.kind == "append" for value in op.values]
-        if sent and rng.random() < 0.7:
-            draw_log.spoil(rng, parts, cuts, sent, Shape(trim=trim))
-        if rng.random() < 0.5:
-            draw_log.stretch(rng, [op for part in parts for op in part], cuts)
-        else:
-            parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
-        ops = [op for part in parts for op in draw_log.oracle_ops(part)]
-        ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
-        wanted = linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
-        verdict = check_logs(*draw_log.run_of(parts, cuts))
-        if any(not reason.startswith("no message was read") for reason in verdict.reasons):
-            return None, wanted, (parts, cuts)
-        return not any(not anomaly.allowed for anomaly in verdict.anomalies), wanted, (parts, cuts)
+        parts, cuts = _epochs(rng, half_blind, Shape(trim=trim))
+        return _power_cut_verdict([(parts, cuts)]), _is_legal_with_cuts(parts, cuts), (parts, cuts)
 
     return case
+
+
+def brokers(rng: Random) -> Case:
+    """Two brokers with a queue and power cuts of their own. Each queue is an object by itself."""
+    logs = [_epochs(rng, rng.random() < 0.5, Shape(), queue) for queue in range(2)]
+    sent = [op.values[0] for parts, _ in logs for part in parts for op in part if op.kind == "append"]
+    if sent and rng.random() < 0.2:
+        draw_log.mislay(rng, rng.choice(rng.choice(logs)[0]), sent)
+    return _power_cut_verdict(logs), all(_is_legal_with_cuts(*its) for its in logs), logs
+
+
+Epochs = tuple[list[list[draw_log.Drawn]], list[int]]
+"""Operations by epoch, and the stamps of the power cuts between them."""
+
+
+def _epochs(rng: Random, half_blind: bool, shape: Shape, queue: int = 0) -> Epochs:
+    held: list[int] = []
+    sent: list[int] = []
+    parts: list[list[draw_log.Drawn]] = []
+    cuts: list[int] = []
+    for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
+        begin = cuts[-1] + 2 if cuts else 0
+        if half_blind:
+            parts.append(draw_log.run_half_blind(rng, held, begin, sent))
+        else:
+            parts.append(draw_log.run_log(rng, held, begin, 100 * number, shape))
+        cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
+        del held[rng.randint(0, len(held)) :]
+    cuts.pop()
+    sent = [value for part in parts for op in part if op.kind == "append" for value in op.values]
+    if sent and rng.random() < 0.7:
+        draw_log.spoil(rng, parts, cuts, sent, shape)
+    if rng.random() < 0.5:
+        draw_log.stretch(rng, [op for part in parts for op in part], cuts)
+    else:
+        parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
+    for op in [op for part in parts for op in part]:
+        op.queue, op.values = queue, [value + 1_000 * queue for value in op.values]
+    return parts, cuts
+
+
+def _is_legal_with_cuts(parts: list[list[draw_log.Drawn]], cuts: list[int]) -> bool:
+    ops = [op._replace(what=(op.what[0], 0, *op.what[2:])) for part in parts for op in draw_log.oracle_ops(part)]
+    ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
+    return linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
+
+
+def _power_cut_verdict(logs: list[Epochs]) -> Answer:
+    verdict = check_logs(*draw_log.run_of(logs))
+    if any(not anomaly.allowed for anomaly in verdict.anomalies):
+        return False
+    return True if all(reason.startswith("no message was read") for reason in verdict.reasons) else None
 
 
 def _between(part: list[draw_log.Drawn], cuts: list[int], number: int) -> list[draw_log.Drawn]:
@@ -303,6 +330,7 @@ OBJECTS: dict[str, Draw] = {
     "log, power cuts": epochs(half_blind=False),
     "log, power cuts, half blind": epochs(half_blind=True),
     "log, power cuts, trimmed": epochs(half_blind=False, trim=True),
+    "logs, power cuts": brokers,
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "fifo": queue(ordered=True),

@@ -187,26 +187,33 @@ def mislay(rng: Random, drawn: list[Drawn], sent: list[int]) -> None:
         op.offset = max(0, op.offset + rng.choice((-1, 1, 1, 2)))
 
 
-def run_of(parts: list[list[Drawn]], cuts: list[int]) -> tuple[History, RunFacts]:
-    """A run of ours with power cuts between its parts; times are milliseconds."""
-    build = Build(("broker-a",))
-    for op in [op for part in parts for op in part]:
-        ret = None if op.ret >= INFINITE else op.ret
-        if op.kind == "append":
-            status = {"ok": "SEND_OK", "info": "TIMEOUT", "fail": "SERVICE_NOT_AVAILABLE"}[op.outcome]
-            build.send(op.inv, ret, op.values[0], op.offset, status=status)
-        elif op.kind == "end":
-            build.query_max(op.inv, op.ret, op.offset)
-        elif op.kind == "start":
-            build.query_min(op.inv, op.ret, op.offset)
-        elif op.kind == "refused":
-            build.trimmed(op.inv, op.ret, op.offset)
-        else:
-            build.pull(op.inv, op.ret, op.offset, op.values)
-    for number, cut in enumerate(cuts):
-        build.fault("cut_power", "broker-a-0", cut, cut, heal=cut + 1, fault=f"f{number}")
+def run_of(logs: list[tuple[list[list[Drawn]], list[int]]]) -> tuple[History, RunFacts]:
+    """A run of ours, a broker for each log, with power cuts of its own between its parts; times are milliseconds."""
+    names = ("broker-a", "broker-b")[: len(logs)]
+    build = Build(names)
+    for op in [op for parts, _ in logs for part in parts for op in part]:
+        _enter(build, op)
+    cuts = [(cut, name) for name, (_, its) in zip(names, logs, strict=True) for cut in its]
+    for number, (cut, name) in enumerate(cuts):
+        build.fault("cut_power", f"{name}-0", cut, cut, heal=cut + 1, fault=f"f{number}")
     history = build.history()
-    return history, RunFacts.from_run({"mode": "single-master", "nodes": {"broker-a-0": {}}}, history)
+    nodes: dict[str, dict[str, str]] = {f"{name}-0": {} for name in names}
+    return history, RunFacts.from_run({"mode": "multi-master", "nodes": nodes}, history)
+
+
+def _enter(build: Build, op: Drawn) -> None:
+    ret = None if op.ret >= INFINITE else op.ret
+    if op.kind == "append":
+        status = {"ok": "SEND_OK", "info": "TIMEOUT", "fail": "SERVICE_NOT_AVAILABLE"}[op.outcome]
+        build.send(op.inv, ret, op.values[0], op.offset, status=status, queue=op.queue)
+    elif op.kind == "end":
+        build.query_max(op.inv, op.ret, op.offset, op.queue)
+    elif op.kind == "start":
+        build.query_min(op.inv, op.ret, op.offset, op.queue)
+    elif op.kind == "refused":
+        build.trimmed(op.inv, op.ret, op.offset, op.queue)
+    else:
+        build.pull(op.inv, op.ret, op.offset, op.values, op.queue)
 
 
 def _outcome(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:

@@ -12,6 +12,7 @@ SLOW = {
     "log, power cuts": 1_500,
     "log, power cuts, half blind": 800,
     "log, power cuts, trimmed": 800,
+    "logs, power cuts": 300,
 }
 """Brute force takes its time over these."""
 
