@@ -7,7 +7,8 @@ Model (RocketMQ: CleanCommitLogService). Log files are deleted as a whole, the o
 have not changed for ``fileReservedTime`` hours (72), or if a disk is nearly full, whatever their age. So a lost message
 has *expired* if
 
-  begin   its master has said that its queue begins behind it (a query of the minimum, a refusal that sends forward)
+  begin   its master has said that its queue begins behind it: a query of the minimum, a refusal that sends forward, or
+          an answer that begins behind what was asked for (for up to a second files go before the minimum is corrected)
   age     it had been sent so long before, or the disk of its master was filled before
   file    its broker has acknowledged a message of a later log file
 
@@ -16,13 +17,15 @@ Limits. What a step of the broker's clock adds to the age of its files is not co
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from checkers.columns import NEVER, Bools, Ints
 from checkers.facts import RunFacts
 from checkers.groups import of_slaves
 from checkers.history import History, seconds
-from checkers.ledger import WEAK, Ledger
+from checkers.ledger import Ledger
 from checkers.verdict import Anomaly
 
 DEFAULT_RESERVED_HOURS = 72
@@ -31,63 +34,123 @@ _HOUR_NS = 3_600_000_000_000
 _NAMED = 20
 
 
+@dataclass(frozen=True)
+class Retention:
+    """What one broker may delete: bytes, nanoseconds, numbers of log files."""
+
+    reserved_ns: int
+    filled_ns: int
+    """When the disk of its master was filled for the first time; :data:`NEVER` if it was not."""
+    file_bytes: int
+    last_file: int
+    """The file of the last message that it acknowledged."""
+
+    @staticmethod
+    def of(history: History, facts: RunFacts, broker: str) -> Retention:
+        ops, properties = history.ops, facts.properties(broker)
+        fills = [fault for fault in facts.faults if fault.kind == "fill_disk" and fault.effective != 0]
+        sends = ops.f.mask("send") & ops.outcome.mask("ok", "weak") & ops.node.mask(broker)
+        file_bytes = int(properties.get("mappedFileSizeCommitLog", DEFAULT_FILE_BYTES))
+        return Retention(
+            reserved_ns=int(properties.get("fileReservedTime", DEFAULT_RESERVED_HOURS)) * _HOUR_NS,
+            filled_ns=min((fault.begin_ns for fault in fills if fault.hits(broker)), default=int(NEVER)),
+            file_bytes=file_bytes,
+            last_file=int(ops.position[sends].max(initial=-1)) // file_bytes,
+        )
+
+    def lets_go(self, sent_ns: Ints, position: Ints, told_ns: Ints) -> Bools:
+        """Whether messages sent and stored there may have been gone when that was told."""
+        in_time = (told_ns - sent_ns >= self.reserved_ns) | (told_ns > self.filled_ns)
+        gone: Bools = in_time & (told_ns < NEVER) & (position >= 0) & (position // self.file_bytes < self.last_file)
+        return gone
+
+
 def expired(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> Bools:
     """Which of *lost* (message numbers) their brokers had a right to delete."""
-    brokers = [history.queues.broker_of(queue) for queue in ledger.queue[lost].tolist()]
     found = np.zeros(len(lost), dtype=np.bool_)
     if not len(lost):
         return found
     told_ns = _told_to_be_gone(history, ledger, lost)
-    for broker in sorted(set(brokers)):
-        mine = np.array([name == broker for name in brokers], dtype=np.bool_)
-        properties = facts.properties(broker)
-        reserved_ns = int(properties.get("fileReservedTime", DEFAULT_RESERVED_HOURS)) * _HOUR_NS
-        is_old = told_ns - history.ops.invoke_ns[ledger.row[lost]] >= reserved_ns
-        is_filled = told_ns > _filled_ns(facts, broker)
-        file_bytes = int(properties.get("mappedFileSizeCommitLog", DEFAULT_FILE_BYTES))
-        place = ledger.position[lost]
-        in_last = place // file_bytes >= _last_position(history, ledger, broker) // file_bytes
-        found |= mine & (told_ns < NEVER) & (is_old | is_filled) & (place >= 0) & ~in_last
+    for broker, mine in _by_broker(history, ledger, lost):
+        sent_ns = history.ops.invoke_ns[ledger.row[lost]]
+        found |= mine & Retention.of(history, facts, broker).lets_go(sent_ns, ledger.position[lost], told_ns)
     return found
+
+
+def begins_later(history: History, facts: RunFacts) -> Ints:
+    """Rows of answers that begin behind the offset asked for, where all that is known to lie in between may be gone."""
+    ops = history.ops
+    rows, _ = _skipping(history)
+    if not len(rows):
+        return rows
+    first = _first_read(history, rows)
+    sends = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
+    kept = []
+    for row, begin in zip(rows.tolist(), first.tolist(), strict=True):
+        between = sends[(ops.queue[sends] == ops.queue[row]) & (ops.offset[sends] >= ops.offset[row])]
+        between = between[ops.offset[between] < begin]
+        retention = Retention.of(history, facts, history.queues.broker_of(int(ops.queue[row])))
+        told_ns = np.full(len(between), ops.complete_ns[row], dtype=np.int64)
+        if retention.lets_go(ops.invoke_ns[between], ops.position[between], told_ns).all():
+            kept.append(row)
+    return np.array(kept, dtype=np.int64)
+
+
+def _by_broker(history: History, ledger: Ledger, messages: Ints) -> list[tuple[str, Bools]]:
+    names = [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
+    return [(broker, np.array([name == broker for name in names], dtype=np.bool_)) for broker in sorted(set(names))]
 
 
 def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints) -> Ints:
     """By message: when its master first said that its queue begins behind it; :data:`NEVER` if it did not."""
     ops = history.ops
-    answered = ops.outcome.mask("ok") & (ops.queue >= 0) & ~of_slaves(history)
-    queries = np.flatnonzero(answered & ops.f.mask("query_min") & (ops.offset > 0))
-    moved = np.flatnonzero(answered & ops.f.mask("drain", "pull") & ops.status.mask("PULL_OFFSET_MOVED"))
-    moved = moved[ops.next_offset[moved] > ops.offset[moved]]
-    rows = np.concatenate((queries, moved))
-    start = np.concatenate((ops.offset[queries], ops.next_offset[moved]))
     offset = ops.offset[ledger.row[lost]]
     told_ns = np.full(len(lost), NEVER, dtype=np.int64)
-    for row, begins in zip(rows.tolist(), start.tolist(), strict=True):
-        gone = (ledger.queue[lost] == ops.queue[row]) & (offset >= 0) & (offset < begins)
+    claims = (_minima(history), _refusals(history), _skipping(history))
+    for row, start in (claim for rows, starts in claims for claim in zip(rows.tolist(), starts.tolist(), strict=True)):
+        gone = (ledger.queue[lost] == ops.queue[row]) & (offset >= 0) & (offset < start)
         told_ns[gone] = np.minimum(told_ns[gone], ops.complete_ns[row])
     return told_ns
 
 
-def _filled_ns(facts: RunFacts, broker: str) -> int:
-    """When the disk of the master of *broker* was filled for the first time."""
-    fills = [fault for fault in facts.faults if fault.kind == "fill_disk" and fault.effective != 0]
-    return min((fault.begin_ns for fault in fills if fault.hits(broker)), default=int(NEVER))
+def _of_masters(history: History) -> Bools:
+    return history.ops.outcome.mask("ok") & (history.ops.queue >= 0) & ~of_slaves(history)
 
 
-def _last_position(history: History, ledger: Ledger, broker: str) -> int:
-    """The greatest position that *broker* has answered with."""
-    queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
-    stored = (ledger.outcome <= WEAK) & np.isin(ledger.queue, queues)
-    return int(ledger.position[stored].max(initial=-1))
+def _minima(history: History) -> tuple[Ints, Ints]:
+    """(rows, where the queue begins), as with the other two."""
+    rows = np.flatnonzero(_of_masters(history) & history.ops.f.mask("query_min") & (history.ops.offset > 0))
+    return rows, history.ops.offset[rows]
+
+
+def _refusals(history: History) -> tuple[Ints, Ints]:
+    ops = history.ops
+    rows = np.flatnonzero(_of_masters(history) & ops.f.mask("drain", "pull") & ops.status.mask("PULL_OFFSET_MOVED"))
+    rows = rows[ops.next_offset[rows] > ops.offset[rows]]
+    return rows, ops.next_offset[rows]
+
+
+def _skipping(history: History) -> tuple[Ints, Ints]:
+    ops = history.ops
+    found = _of_masters(history) & ops.f.mask("drain", "pull") & ops.status.mask("FOUND")
+    rows = np.flatnonzero(found & (ops.count > 0) & (ops.offset >= 0))
+    first = _first_read(history, rows)
+    is_later = first > ops.offset[rows]
+    return rows[is_later], first[is_later]
+
+
+def _first_read(history: History, rows: Ints) -> Ints:
+    """The offset of the first message that each of *rows* read; −1 where none was kept."""
+    ops, reads = history.ops, history.reads
+    if not len(reads):
+        return np.full(len(rows), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(reads.op, ops.op[rows]), len(reads) - 1)
+    return np.where(reads.op[place] == ops.op[rows], reads.offset[place], -1)
 
 
 def judge_expired(history: History, facts: RunFacts, ledger: Ledger, gone: Ints) -> list[Anomaly]:
     """An allowed anomaly a broker: how many of its messages have expired."""
-    brokers = [history.queues.broker_of(queue) for queue in ledger.queue[gone].tolist()]
-    return [
-        _anomaly(history, facts, ledger, broker, gone[np.array([name == broker for name in brokers], dtype=np.bool_)])
-        for broker in sorted(set(brokers))
-    ]
+    return [_anomaly(history, facts, ledger, broker, gone[mine]) for broker, mine in _by_broker(history, ledger, gone)]
 
 
 def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, mine: Ints) -> Anomaly:

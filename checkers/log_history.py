@@ -21,7 +21,9 @@ An operation that was answered over a cut, having been invoked before it, may ha
 counts to the epoch in which it was invoked until :mod:`checkers.log_sides` finds that another one explains it better.
 
 Deleting a file is not forced, so a power cut may bring back what had been trimmed. The start of a queue therefore only
-has to move upwards within each epoch; nothing ties it to the start of the epoch before.
+has to move upwards within each epoch; nothing ties it to the start of the epoch before. Files go before the start is
+corrected: an answer that begins behind the offset asked for saw the start there, if it was time for what lies between
+(:mod:`checkers.expiry`); in such a queue what is told to be the start is no more than a lower bound.
 
 Limits. Reads of slaves are not judged here.
 """
@@ -35,6 +37,7 @@ import numpy as np
 
 from checkers.columns import NEVER, Bools, Ints
 from checkers.envelope import power_cuts
+from checkers.expiry import begins_later
 from checkers.facts import FaultFact, RunFacts
 from checkers.history import History
 from checkers.log_content import EMPTY, Content
@@ -57,6 +60,8 @@ class Rows:
     ends: Ints
     starts: Ints
     refused: Ints
+    later: Ints
+    """Polls that begin where the queue begins, not where they were asked to, and queries of the start that lag."""
     epoch: Ints
     """The epoch to which it counts: from the one in which it was invoked to the one in which it was answered."""
     began: Ints
@@ -77,7 +82,7 @@ class Rows:
 
     def only(self, wanted: Bools) -> Rows:
         """Without the rows of ``ops`` that are not *wanted*."""
-        names = ("sends", "polls", "empties", "ends", "starts", "refused")
+        names = ("sends", "polls", "empties", "ends", "starts", "refused", "later")
         return replace(self, **{name: (its := getattr(self, name))[wanted[its]] for name in names})
 
     def loosened(self, rows: Ints) -> Rows:
@@ -94,14 +99,18 @@ def rows_of(history: History, facts: RunFacts) -> Rows:
     answered = here & ops.outcome.mask("ok")
     pulls = answered & ops.f.mask("pull", "drain")
     moved = np.flatnonzero(pulls & ops.status.mask("PULL_OFFSET_MOVED"))
+    starts = answered & ops.f.mask("query_min") & (ops.offset >= 0)
+    later = begins_later(history, facts)
+    lags = starts & np.isin(ops.queue, ops.queue[later])
     epoch, last, epochs, cut_event = _epochs(history, facts)
     return Rows(
         sends=np.flatnonzero(here & ops.f.mask("send") & (ops.message >= 0)),
         polls=np.flatnonzero(pulls & ops.status.mask("FOUND") & (ops.count > 0)),
         empties=np.flatnonzero(pulls & ops.status.mask("PULL_NOT_FOUND") & (ops.offset >= 0)),
         ends=np.flatnonzero(answered & ops.f.mask("query_max") & (ops.offset >= 0)),
-        starts=np.flatnonzero(answered & ops.f.mask("query_min") & (ops.offset >= 0)),
+        starts=np.flatnonzero(starts & ~lags),
         refused=moved[_is_too_small(history, moved)],
+        later=np.concatenate((later, np.flatnonzero(lags & (ops.offset > 0)))),
         epoch=epoch,
         began=epoch,
         last=last,
@@ -174,9 +183,9 @@ def input_of(history: History, rows: Rows, epoch: int) -> LogInput:
     def here(some: Ints) -> Ints:
         return some if rows.epochs == 1 else some[rows.epoch[some] == epoch]
 
-    def claims(some: Ints) -> Claims:
+    def claims(some: Ints, at: Ints = ops.offset) -> Claims:
         some = here(some)
-        return Claims(ops.queue[some], ops.offset[some], ops.invoke_event[some], rows.ret[some], ops.op[some])
+        return Claims(ops.queue[some], at[some], ops.invoke_event[some], rows.ret[some], ops.op[some])
 
     return LogInput(
         queue_count=count,
@@ -185,8 +194,20 @@ def input_of(history: History, rows: Rows, epoch: int) -> LogInput:
         empties=claims(rows.empties),
         ends=claims(rows.ends),
         starts=claims(rows.starts),
-        refused=claims(rows.refused),
+        refused=claims(np.concatenate((rows.refused, rows.later)), _below(history, rows)),
     )
+
+
+def _below(history: History, rows: Rows) -> Ints:
+    """By row of ``ops``: an offset that the answer says is below the start of the queue."""
+    ops, reads = history.ops, history.reads
+    if not len(rows.later):
+        return ops.offset
+    below = ops.offset.copy()
+    polls = rows.later[ops.count[rows.later] > 0]
+    below[polls] = reads.offset[np.searchsorted(reads.op, ops.op[polls])]
+    below[rows.later] -= 1
+    return below
 
 
 def appends_of(history: History, rows: Rows, sends: Ints) -> Appends:
@@ -227,7 +248,7 @@ def _polls(history: History, rows: Rows, polls: Ints) -> Polls:
         invoke=ops.invoke_event[polls],
         ret=rows.ret[polls],
         op=ops.op[polls],
-        asked=ops.offset[polls],
+        asked=np.where(np.isin(polls, rows.later), -1, ops.offset[polls]) if len(rows.later) else ops.offset[polls],
         offset=offset,
         value=value,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.accounting import check_accounting
+from checkers.log_check import check_logs
 from checkers.verdict import Outcome, Verdict
 from suites.unit.checkers.build import Build
 
@@ -92,3 +93,41 @@ def test_what_a_person_is_told() -> None:
     (anomaly,) = drained_from(8, kept=SMALL_FILES | {"fileReservedTime": "0"}).anomalies
     assert (anomaly.kind, anomaly.allowed, anomaly.details["count"]) == ("expired", True, 8)
     assert anomaly.sentence.startswith("8 acknowledged messages of broker-a deleted with whole log files")
+
+
+# Files go before the minimum is corrected -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hours", "expected"), [("0", (PASS, 4, 0)), ("1", (FAIL, 0, 4))])
+@pytest.mark.parametrize("told", [0, 4])
+def test_an_answer_that_begins_behind_what_was_asked_for(
+    hours: str, expected: tuple[Outcome, int, int], told: int
+) -> None:
+    """The drain asks at 0 and gets 4 and what follows; the minimum that is told then is the old one, or the new."""
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    number = run.drain(100, 101, at=0, got=list(range(4, 10)))
+    for index, row in enumerate(read for read in run.reads if read["op"] == number):
+        row["offset"] = 4 + index
+    run.query_min(110, 111, start=told)
+    run.drained(112, at=10)
+    kept = SMALL_FILES | {"fileReservedTime": hours}
+    history, facts = run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}})
+    assert outcome_of(check_accounting(history, facts)) == expected
+    log = check_logs(history, facts)
+    assert log.outcome is expected[0]
+    assert {anomaly.kind for anomaly in log.anomalies} == ({"skipped-in-read"} if hours == "1" else set())
+
+
+def test_who_read_below_the_beginning_afterwards_contradicts_it() -> None:
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    number = run.pull(100, 101, at=0, got=[4, 5])
+    for index, row in enumerate(read for read in run.reads if read["op"] == number):
+        row["offset"] = 4 + index
+    run.pull(110, 111, at=3, got=[3])
+    kept = SMALL_FILES | {"fileReservedTime": "0"}
+    verdict = check_logs(run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}}))
+    assert {anomaly.kind for anomaly in verdict.anomalies} == {"read-of-trimmed"}
