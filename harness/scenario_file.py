@@ -35,6 +35,7 @@ from typing import Any, Final, TypeVar, get_args
 
 import yaml
 
+from checkers.kinds import FAILURES
 from faults.errors import PlanError, SelectorError, suggestion
 from faults.plan import Fault, bind_fault
 from faults.selectors import CutSelector, resolve, resolve_cut
@@ -120,13 +121,6 @@ def _topic(text: str) -> str:
     return text
 
 
-def _kind(text: str) -> str:
-    """The name of an anomaly; which there are is the checkers' business."""
-    if not re.fullmatch(r"[a-z]+(-[a-z]+)*", text):
-        raise ValueError(f"{text!r} is no kind of anomaly: they are named as resurrected, replica-differs")
-    return text
-
-
 @dataclass(frozen=True)
 class _Key:
     attribute: str
@@ -161,7 +155,7 @@ _EXPECT: Final = {
     "replicas": _Key("replicas", one_of("agree")),
     "sends": _Key("sends", one_of("ok")),
     "verdict": _Key("verdict", one_of("FAIL")),
-    "because": _Key("because", _kind),
+    "because": _Key("because", one_of(*FAILURES)),
 }
 _FAULT: Final = ("at", "do", "on", "for", "with")
 _TOP: Final = (

@@ -106,9 +106,11 @@ def scenario_with(line: str) -> str:
         ("expect: {because: lost}", "expect lacks verdict|x.yaml:4:9|say both"),
         ("expect: {verdict: PASS, because: lost}", "expect verdict: cannot be 'PASS'; known: FAIL|x.yaml:4:19|"),
         (
-            "expect: {verdict: FAIL, because: Lost it}",
-            "expect because: 'Lost it' is no kind of anomaly|x.yaml:4:34|",
+            "expect: {verdict: FAIL, because: resurected}",
+            "expect because: cannot be 'resurected'; did you mean 'resurrected'?|x.yaml:4:34|",
         ),
+        ("expect: {verdict: FAIL, because: why}", "expect because: cannot be 'why'; known: lost, |x.yaml:4:34|"),
+        ("expect: {verdict: FAIL, because: expired}", "expect because: cannot be 'expired'; |x.yaml:4:34|"),
         ("workload: {size: 4MiB, spread: 1B}", "size and spread make more than 4MiB|x.yaml:3:11|"),
         ("properties: {brokers: {}}", "unknown key 'brokers' in properties|x.yaml:4:14|did you mean 'broker'?"),
         (

@@ -1,0 +1,58 @@
+"""The kinds of failures that the checks of a run can name, by check.
+
+Question: which words may a scenario give as the failure that it is there to show (``expect: {because: …}``)?
+
+Limits. Kinds that are always allowed (``expired``, ``skipped``) are no failures and not here; neither are those of
+checks of other people's histories.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+KINDS: Final[dict[str, tuple[str, ...]]] = {
+    "accounting": (
+        "lost",
+        "lost-in-middle",
+        "unforced-ok",
+        "unreplicated-ok",
+        "resurrected",
+        "duplicated",
+        "phantom",
+        "failed-append-visible",
+        "unreachable",
+    ),
+    "log": (
+        "two-values-one-offset",
+        "value-at-two-offsets",
+        "phantom",
+        "failed-append-visible",
+        "resurrected",
+        "wrong-queue",
+        "skipped-in-read",
+        "hole-without-writer",
+        "real-time-order",
+        "read-from-future",
+        "stale-or-lost",
+        "went-backwards",
+        "torn-batch",
+        "read-of-trimmed",
+        "stale",
+    ),
+    "replicas": ("replica-differs", "replica-missing", "replica-ahead", "unreplicated-ok"),
+    "availability": ("not-recovered", "others-down"),
+    "routes": ("stale-route", "dropped-early"),
+    "masters": ("self-promoted",),
+    "following": ("slave-behind", "followed-nobody-knows-how"),
+    "effects": ("not-shown", "gone-again", "table-lost"),
+    "promised": ("not-promised",),
+    "offsets": ("offset-went-back", "offset-invented", "offset-undone", "commit-ahead"),
+    "deliveries": ("undelivered", "delivered-again", "inversion", "repeat"),
+    "freshness": ("slave-lacks", "slave-shows-another"),
+    "suggestions": ("not-suggested", "wrong-suggestion", "slave-unasked"),
+    "minimum": ("stuck-at-minimum",),
+    "slaves": ("slave-stored", "stray-visible"),
+}
+
+FAILURES: Final = tuple(dict.fromkeys(kind for kinds in KINDS.values() for kind in kinds))
+"""Each once, in the order of the checks."""
