@@ -24,8 +24,6 @@ from reference_impl.wire.bodies import (
     SubscriptionGroupConfig,
     TopicConfig,
     TopicList,
-    write_consumer_offsets,
-    write_delay_offsets,
 )
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import read_json, write_json
@@ -135,11 +133,11 @@ class Admin:
 
     def all_offsets(self, env: Environment, link: Link, request: Command) -> Command:
         """43."""
-        return Command(ResponseCode.SUCCESS, body=write_consumer_offsets(self._state.offsets.table))
+        return Command(ResponseCode.SUCCESS, body=self._state.offsets.answer_body())
 
     def all_delay_offsets(self, env: Environment, link: Link, request: Command) -> Command:
         """45."""
-        return Command(ResponseCode.SUCCESS, body=write_delay_offsets(self._state.delays.offsets))
+        return Command(ResponseCode.SUCCESS, body=self._state.delays.answer_body())
 
     # --- configuration ----------------------------------------------------------------------------------------------
 

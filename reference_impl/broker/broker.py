@@ -27,7 +27,9 @@ from reference_impl.broker.admin import Admin
 from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.delay import DelayedDelivery
 from reference_impl.broker.groups import GroupTable
+from reference_impl.broker.members import MemberGroup
 from reference_impl.broker.membership import Membership
+from reference_impl.broker.pre_online import PreOnline
 from reference_impl.broker.pull import Pulls
 from reference_impl.broker.rates import RATES_TIMER
 from reference_impl.broker.reads import Reads
@@ -43,7 +45,7 @@ from reference_impl.broker.transaction_check import TransactionCheck
 from reference_impl.broker.transactions import Transactions
 from reference_impl.broker.upkeep import Upkeep
 from reference_impl.configuration import ConfigurationError
-from reference_impl.environment import SECOND, Environment, Link
+from reference_impl.environment import SECOND, Address, Environment, Link
 from reference_impl.replication import Replication, ReplicationConfig
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.config_file import ConfigFile, ConfigUnreadable
@@ -89,7 +91,7 @@ class Broker:
             remoting=remoting,
             topics=topics,
             groups=GroupTable(config),
-            delays=DelayedDelivery(store, config.delay_levels),
+            delays=DelayedDelivery(store, config.delay_levels, is_versioned=config.is_5x),
             files=_files(config, store.config.store_path_root_dir),
             announce=registration.announce,
             defects=self.defects,
@@ -104,6 +106,8 @@ class Broker:
             defects=self.defects,
         )
         registration.on_master = self.replication.master_learned
+        self._members = MemberGroup(config, remoting, topics, self.replication)
+        self._pre_online = PreOnline(self._state, self._members, self.replication, self._go_online)
         self._pulls = Pulls(self._state)
         self._membership = Membership(self._state)
         self._transaction_check = TransactionCheck(self._state)
@@ -120,7 +124,16 @@ class Broker:
             _UNSAVED: self._unregister,
             RATES_TIMER: self._state.rates.on_tick,
         }
-        self._timed = (store, remoting, self.replication, registration, self._state.delays, self._transaction_check)
+        self._timed = (
+            store,
+            remoting,
+            self.replication,
+            registration,
+            self._state.delays,
+            self._transaction_check,
+            self._members,
+            self._pre_online,
+        )
         self._stopping = False
 
     def _all_handlers(self) -> dict[int, Handler]:
@@ -136,6 +149,7 @@ class Broker:
             **statistics.handlers(),
             **Upkeep(state, statistics).handlers(),
             **Relay(state).handlers(),
+            **(self._members.handlers() if self.config.is_5x else {}),
         }
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -156,11 +170,28 @@ class Broker:
         self._state.rates.start(env)
         if not self.config.is_slave:
             env.set_timer(_DELAYS, FIRST_SAVE_NS)
-            self._state.delays.start(env)
-            self._transaction_check.start(env)
+            if not self.config.starts_isolated:
+                self._deliver(env)
         self.replication.start(env)
         self._registration.start(env)
+        if self.config.acts:
+            self._members.start(env)
+        self._pre_online.start(env)
         env.note("broker_started", address=self.config.address, log_end=self._state.store.log_end)
+
+    def _go_online(self, env: Environment, least_id: int, least_address: Address) -> None:
+        """Isolated no more (RocketMQ: BrokerController#startService)."""
+        if self._stopping:
+            return
+        if not self.config.is_slave:
+            self._deliver(env)
+        self._members.go_online(env, least_id, least_address)
+        self._registration.go_online(env)
+
+    def _deliver(self, env: Environment) -> None:
+        """What a master does by itself: delayed messages, and questions about transactions."""
+        self._state.delays.start(env)
+        self._transaction_check.start(env)
 
     def _load(self, env: Environment) -> None:
         state = self._state
@@ -179,6 +210,8 @@ class Broker:
             state.delays.load(delays)
         state.topics.start_version(env.wall())
         state.groups.start_version(env.wall())
+        state.offsets.version.begin(env.wall())
+        state.delays.version.begin(env.wall())
 
     def on_stop(self, env: Environment) -> None:
         """Orderly end. Clients see their connections close; what they had in flight stays undecided for them."""
@@ -190,6 +223,8 @@ class Broker:
         self._state.delays.stop(env)
         self._transaction_check.stop(env)
         self._registration.stop(env)
+        self._members.stop(env)
+        self._pre_online.stop(env)
         for link in self._state.remoting.links():
             if env.listener(link) is not None:
                 self._state.remoting.close(env, link)

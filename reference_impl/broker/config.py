@@ -9,7 +9,9 @@ unread). Durations end in ``_ns`` here, whatever unit the property has.
 Limits. An unknown name is carried along and shown by GET_BROKER_CONFIG, as RocketMQ does; a known name with a value
 that cannot be read is one :class:`ConfigurationError`. Three names are ours: ``metadataSync`` (force topics.json and
 its siblings to the disk; RocketMQ never does), ``bindAddress`` (RocketMQ 5's name; default here: ``brokerIP1``) and
-``release`` (4.9.7 or 5.3.3: whose habits a pair of master and slave shows; everything else is 4.9.7's).
+``release`` (4.9.7 or 5.3.3: whose habits a pair of master and slave shows; everything else is 4.9.7's). Names that only
+5.x has are read with that release alone. ``enableRemoteEscape=true`` and ``lockInStrictMode=true`` are refused there: a
+slave that acts as a master here sends nothing to other masters, and its own lock is enough.
 """
 
 from __future__ import annotations
@@ -68,6 +70,13 @@ class BrokerConfig:
     delay_levels: tuple[int, ...] = ()
     start_accept_send_ms: int = 0
     metadata_sync: bool = False
+    enable_slave_acting_master: bool = False
+    total_replicas: int = 1
+    skip_pre_online: bool = False
+    compatible_with_old_name_server: bool = True
+    heartbeat_interval_ns: int = 1000 * MS
+    not_active_timeout_ms: int = 10_000
+    member_group_period_ns: int = 1000 * MS
 
     @property
     def address(self) -> Address:
@@ -98,6 +107,16 @@ class BrokerConfig:
         return self.release == "5.3.3"
 
     @property
+    def acts(self) -> bool:
+        """Whether a slave of this name may act as its master (5.x)."""
+        return self.is_5x and self.enable_slave_acting_master
+
+    @property
+    def starts_isolated(self) -> bool:
+        """Whether it looks for the others of its name before it registers (RocketMQ: BrokerController#start)."""
+        return self.acts and self.total_replicas > 1 and not self.skip_pre_online
+
+    @property
     def readable(self) -> bool:
         return bool(self.broker_permission & 4)
 
@@ -108,13 +127,17 @@ class BrokerConfig:
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
         """Read *properties* (text to text). Raises :class:`ConfigurationError` naming the first bad value."""
-        known = {name: convert(key, properties[key]) for key, name, convert in _PROPERTIES if key in properties}
+        table = _PROPERTIES + (_PROPERTIES_5X if properties.get("release") == "5.3.3" else ())
+        known = {name: convert(key, properties[key]) for key, name, convert in table if key in properties}
         known.setdefault("delay_levels", _delay_levels("messageDelayLevel", DEFAULT_DELAY_LEVELS))
         known.setdefault("bind_address", known.get("broker_ip", cls.broker_ip))
         known.setdefault("broker_ip2", known.get("broker_ip", cls.broker_ip))
         known["ha_listen_port"] = _ha_port(known)
         if known.get("broker_role") != "SLAVE":
             known["broker_id"] = MASTER_ID  # RocketMQ: BrokerStartup sets it, whatever was configured
+        for key in ("enableRemoteEscape", "lockInStrictMode") if known.get("enable_slave_acting_master") else ():
+            if _switch(key, properties.get(key, "false")):
+                raise ConfigurationError(f"{key}={properties[key]}: not implemented, expected false")
         return _checked(cls(properties=dict(properties), **known))
 
     def updated(self, changes: Mapping[str, str]) -> BrokerConfig:
@@ -126,7 +149,8 @@ class BrokerConfig:
 
     def described(self) -> dict[str, str]:
         """All properties with their values as text: those given, and those obeyed with their defaults."""
-        obeyed = {key: _as_text(name, getattr(self, name)) for key, name, _ in _PROPERTIES if name != "delay_levels"}
+        table = _PROPERTIES + (_PROPERTIES_5X if self.is_5x else ())
+        obeyed = {key: _as_text(name, getattr(self, name)) for key, name, _ in table if name != "delay_levels"}
         return {"messageDelayLevel": DEFAULT_DELAY_LEVELS, **obeyed, **self.properties}
 
 
@@ -235,6 +259,16 @@ _PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
     ("metadataSync", "metadata_sync", _switch),
 )
 
+_PROPERTIES_5X: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
+    ("enableSlaveActingMaster", "enable_slave_acting_master", _switch),
+    ("totalReplicas", "total_replicas", _integer),
+    ("skipPreOnline", "skip_pre_online", _switch),
+    ("compatibleWithOldNameSrv", "compatible_with_old_name_server", _switch),
+    ("brokerHeartbeatInterval", "heartbeat_interval_ns", _milliseconds),
+    ("brokerNotActiveTimeoutMillis", "not_active_timeout_ms", _integer),
+    ("syncBrokerMemberGroupPeriod", "member_group_period_ns", _milliseconds),
+)
+
 
 CHANGEABLE: Final = frozenset(
     {
@@ -277,6 +311,12 @@ def _checked(config: BrokerConfig) -> BrokerConfig:
         )
     if config.is_slave and config.broker_id <= MASTER_ID:
         raise ConfigurationError(f"brokerId={config.broker_id}: a slave's brokerId must be greater than 0")
+    for name, value in (
+        ("brokerHeartbeatInterval", config.heartbeat_interval_ns),
+        ("syncBrokerMemberGroupPeriod", config.member_group_period_ns),
+    ):
+        if value < MS:
+            raise ConfigurationError(f"{name}={value // MS}: expected 1 or more")
     if not config.broker_name:
         raise ConfigurationError("brokerName is empty")
     return replace(config, nameservers=tuple(dict.fromkeys(config.nameservers)))

@@ -20,11 +20,13 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from reference_impl.broker.pretty import pretty
+from reference_impl.broker.table_version import TableVersion
 from reference_impl.broker.topics import HALF_TOPIC
 from reference_impl.environment import MS, Environment
 from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
+from reference_impl.wire.bodies import write_delay_offsets
 from reference_impl.wire.message import (
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
@@ -35,6 +37,9 @@ from reference_impl.wire.message import (
 
 FIRST_LOOK_NS: Final = 1_000 * MS
 LOOK_NS: Final = 100 * MS
+DELIVERIES_A_VERSION: Final = 200
+"""RocketMQ: delayOffsetUpdateVersionStep."""
+
 _BATCH: Final = 32
 _LOOK_KEY: Final = ("delay", "look")
 
@@ -42,11 +47,13 @@ _LOOK_KEY: Final = ("delay", "look")
 class DelayedDelivery:
     """The schedule queues of one master."""
 
-    def __init__(self, store: MessageStore, levels_ms: tuple[int, ...]) -> None:
+    def __init__(self, store: MessageStore, levels_ms: tuple[int, ...], *, is_versioned: bool = False) -> None:
+        self.version = TableVersion(DELIVERIES_A_VERSION, is_kept=is_versioned)
         self._store = store
         self._levels_ms = levels_ms
         self.offsets: dict[int, int] = {}
         self._next_due_ms: dict[int, int] = {}
+        self._is_started = False
         self._looking = False
         self.delivered = 0
 
@@ -58,20 +65,21 @@ class DelayedDelivery:
         for level, offset in saved.items():
             lowest = self._store.min_offset(SCHEDULE_TOPIC, level - 1)
             self.offsets[level] = max(lowest, min(offset, self._store.max_offset(SCHEDULE_TOPIC, level - 1)))
+        self.version.load(parsed)
 
     def start(self, env: Environment) -> None:
         """Begin to look at every level after a second."""
-        self._looking = True
+        self._is_started = self._looking = True
         env.set_timer(_LOOK_KEY, FIRST_LOOK_NS)
 
     def stop(self, env: Environment) -> None:
         """Deliver nothing more."""
-        self._looking = False
+        self._is_started = self._looking = False
         env.cancel_timer(_LOOK_KEY)
 
     def arrived(self, env: Environment) -> None:
-        """The store has dispatched a schedule record."""
-        if not self._looking:
+        """The store has dispatched a schedule record (of a slave or an isolated master, too: they deliver nothing)."""
+        if self._is_started and not self._looking:
             self._looking = True
             env.set_timer(_LOOK_KEY, LOOK_NS)
 
@@ -89,7 +97,11 @@ class DelayedDelivery:
 
     def file_text(self) -> str:
         """The text of delayOffset.json."""
-        return pretty({"offsetTable": self.offsets})
+        return pretty(self.version.text() | {"offsetTable": self.offsets})
+
+    def answer_body(self) -> bytes:
+        """The body of GET_ALL_DELAY_OFFSET."""
+        return write_delay_offsets(self.offsets, self.version.shown)
 
     # --- delivery ---------------------------------------------------------------------------------------------------
 
@@ -134,6 +146,7 @@ class DelayedDelivery:
         elif not self._put(env, request):
             return False
         self.offsets[level] = record.queue_offset + 1
+        self.version.changed()
         self.delivered += request is not None
         return True
 

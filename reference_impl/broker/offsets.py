@@ -4,7 +4,8 @@ Question: from which offset does a group go on in a queue?
 
 Model (RocketMQ: ConsumerOffsetManager). ``topic@group`` → queue id → offset, in memory; the last write wins, also a
 smaller one. A writer (the broker) saves the text every 5 s and at an orderly stop, without forcing it to the disk, so
-a kill loses up to 5 s of commits and a power cut may lose all of them.
+a kill loses up to 5 s of commits and a power cut may lose all of them. In 5.x the table has a version, by which a
+master that returns sees whether that of its acting slave is newer.
 
 Limits. Nothing is checked: unknown topics, groups, queues and offsets beyond the end are all stored, as RocketMQ does.
 """
@@ -12,15 +13,21 @@ Limits. Nothing is checked: unknown topics, groups, queues and offsets beyond th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from reference_impl.broker.pretty import pretty
+from reference_impl.broker.table_version import TableVersion
+from reference_impl.wire.bodies import DataVersion, write_consumer_offsets
+
+COMMITS_A_VERSION: Final = 500
+"""RocketMQ: consumerOffsetUpdateVersionStep."""
 
 
 class ConsumerOffsets:
     """The table and its text. ``regressions`` counts commits below the stored offset (RocketMQ only warns)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_versioned: bool = False) -> None:
+        self.version = TableVersion(COMMITS_A_VERSION, is_kept=is_versioned)
         self.table: dict[str, dict[int, int]] = {}
         self.regressions = 0
         self._text: str | None = None
@@ -30,6 +37,7 @@ class ConsumerOffsets:
         queues = self.table.setdefault(f"{topic}@{group}", {})
         self.regressions += offset < queues.get(queue_id, offset)
         queues[queue_id] = offset
+        self.version.changed()
         self._text = None
 
     def query(self, group: str, topic: str, queue_id: int) -> int | None:
@@ -62,8 +70,10 @@ class ConsumerOffsets:
             del self.table[f"{topic}@{group}"]
         self._text = None
 
-    def take(self, offsets: Mapping[str, Mapping[int, int]]) -> None:
-        """A slave takes its master's entries over its own, whichever is greater; what only it has stays."""
+    def take(self, offsets: Mapping[str, Mapping[int, int]], version: DataVersion) -> None:
+        """A slave takes its master's entries over its own, whichever is greater; what only it has stays. A master that
+        returns takes those of its slave."""
+        self.version.take(version)
         self.table.update({key: dict(queues) for key, queues in offsets.items()})
         self._text = None
 
@@ -71,10 +81,15 @@ class ConsumerOffsets:
         """Take over the parsed file; keys of queues may be texts or numbers."""
         table = parsed.get("offsetTable") or {}
         self.table = {key: {int(queue): int(offset) for queue, offset in q.items()} for key, q in table.items()}
+        self.version.load(parsed)
         self._text = None
+
+    def answer_body(self) -> bytes:
+        """The body of GET_ALL_CONSUMER_OFFSET."""
+        return write_consumer_offsets(self.table, self.version.shown)
 
     def file_text(self) -> str:
         """The text of consumerOffset.json."""
         if self._text is None:
-            self._text = pretty({"offsetTable": self.table})
+            self._text = pretty(self.version.text() | {"offsetTable": self.table})
         return self._text

@@ -8,6 +8,10 @@ and every ``registerNameServerPeriod``; one-way after an auto-created topic; wit
 after an administrator made one. With ``forceRegister=false`` the periodic call first asks whether anything changed. An
 answer may bring the table of ordered topics, and to a slave the addresses of its master: of all answers of a round the
 first counts, once every NameServer has answered or failed. If none answers, nothing changes.
+
+5.x says with it whether a slave of its name may act as a master, and then how soon it is to be missed. A broker that is
+*isolated* (:mod:`~reference_impl.broker.pre_online`) is not registered at its start, nor periodically, until it goes
+online.
 """
 
 from __future__ import annotations
@@ -56,15 +60,22 @@ class Registration:
         self._on_order = on_order
         self.on_master: OnMaster | None = None
         """Told after each round that was answered; set by a slave."""
+        self.is_isolated = config.starts_isolated
 
     # --- timing -----------------------------------------------------------------------------------------------------
 
     def start(self, env: Environment) -> None:
         """Register everywhere now, then periodically."""
         self._claimed_id = 0 if "registers-before-role" in self._defects else self.config.broker_id
-        self.register(env)
+        if not self.is_isolated:
+            self.register(env)
         self._claimed_id = self.config.broker_id
         env.set_timer(_KEY, FIRST_PERIODIC_NS)
+
+    def go_online(self, env: Environment) -> None:
+        """Register, and go on doing so."""
+        self.is_isolated = False
+        self.register(env)
 
     def stop(self, env: Environment) -> None:
         """No more periodic registrations."""
@@ -75,6 +86,8 @@ class Registration:
         if key != _KEY:
             return False
         env.set_timer(_KEY, self.config.register_period_ns)
+        if self.is_isolated:
+            return True
         if self.config.force_register:
             self.register(env)
         else:
@@ -92,7 +105,10 @@ class Registration:
         self._send(env, self._topics.announced_one(topic, self.config.broker_permission), done)
 
     def announce(self, env: Environment) -> None:
-        """The full table, one-way: nobody will know whether it arrived."""
+        """The full table, one-way: nobody will know whether it arrived. Not of an isolated broker: 5.3.3 would tell the
+        new topic alone, which NameServers do not take from a broker that they do not know."""
+        if self.is_isolated:
+            return
         request = self._request(self._topics.announced(self.config.broker_permission))
         for server in self.config.nameservers:
             self._remoting.oneway(env, server, _copy(request))
@@ -168,6 +184,8 @@ class Registration:
             brokerId=self._claimed_id,
             compressed=config.compressed_register,
             bodyCrc32=crc32(body) & 0x7FFFFFFF,
+            enableActingMaster=config.acts if config.is_5x else None,
+            heartbeatTimeoutMillis=config.not_active_timeout_ms if config.acts else None,
         )
         return Command(RequestCode.REGISTER_BROKER, fields, body)
 

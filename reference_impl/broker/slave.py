@@ -11,6 +11,9 @@ Model (RocketMQ 4.9.7: SendMessageProcessor, EndTransactionProcessor, AdminBroke
     pull                          served                                      2, unless slaveReadEnable
     everything else               served                                      served
 
+With ``enableSlaveActingMaster`` 5.3.3 looks at sends as 4.9.7 does: the store refuses them. Nothing else changes for a
+slave whose name has no master: reads still need slaveReadEnable, and END_TRANSACTION is still refused.
+
 Delayed messages are not delivered, and nothing is put by the broker itself.
 """
 
@@ -22,7 +25,7 @@ from typing import Final
 from reference_impl.broker.send import BUSY
 from reference_impl.broker.state import State
 from reference_impl.environment import Environment, Link
-from reference_impl.wire.bodies import SubscriptionGroupTable, TopicConfigTable
+from reference_impl.wire.bodies import DataVersion, SubscriptionGroupTable, TopicConfigTable
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Handler
@@ -62,7 +65,8 @@ def slave_handlers(state: State, handlers: Mapping[int, Handler]) -> dict[int, H
 
     chosen = {**handlers, int(RequestCode.END_TRANSACTION): no_transaction}
     if state.config.is_5x:
-        return chosen | {int(code): busy for code in _WRITES} | {int(code): read for code in _READS}
+        refused = () if state.config.acts else _WRITES
+        return chosen | {int(code): busy for code in refused} | {int(code): read for code in _READS}
     return chosen | {int(code): no_change for code in _CHANGES}
 
 
@@ -77,9 +81,9 @@ class TablesOfSlave:
         if self._state.topics.take(table):
             self._state.files.topics.save(env, self._state.topics.file_text())
 
-    def take_offsets(self, env: Environment, offsets: dict[str, dict[int, int]]) -> None:
+    def take_offsets(self, env: Environment, offsets: dict[str, dict[int, int]], version: DataVersion) -> None:
         """Overlay and save consumerOffset.json."""
-        self._state.offsets.take(offsets)
+        self._state.offsets.take(offsets, version)
         self._state.files.offsets.save(env, self._state.offsets.file_text())
 
     def take_delay_offsets(self, env: Environment, text: str) -> None:

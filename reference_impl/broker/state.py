@@ -67,7 +67,7 @@ class State:
     delays: DelayedDelivery
     files: Files
     announce: Done
-    offsets: ConsumerOffsets = field(default_factory=ConsumerOffsets)
+    offsets: ConsumerOffsets = field(init=False)
     clients: ClientTable = field(default_factory=ClientTable)
     locks: QueueLocks = field(default_factory=QueueLocks)
     counters: Counters = field(default_factory=Counters)
@@ -80,6 +80,7 @@ class State:
 
     def __post_init__(self) -> None:
         self.rates = Rates(self.config.cluster_name)
+        self.offsets = ConsumerOffsets(is_versioned=self.config.is_5x)
 
     def topics_changed(self, env: Environment) -> None:
         """Save topics.json and announce the table, one-way (RocketMQ: registerBrokerAll(false, true, true))."""

@@ -43,6 +43,9 @@ HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 GIVEN_UP_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 
+MEMBER_TOPIC_PREFIX: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
+"""5.x: the route of this topic tells a broker who else of its name is alive."""
+
 FORBIDDEN_TOPICS: Final = frozenset(
     {
         SCHEDULE_TOPIC,
@@ -216,6 +219,7 @@ def _system_topics(config: BrokerConfig) -> list[TopicConfig]:
         _topic(OFFSET_MOVED_EVENT, 1),
         _topic(SCHEDULE_TOPIC, len(config.delay_levels)),
         _topic(f"{config.cluster_name}_REPLY_TOPIC", 1),
+        *([_topic(MEMBER_TOPIC_PREFIX + config.broker_name, 1, PERM_INHERIT)] if config.is_5x else []),
     ]
     return topics
 

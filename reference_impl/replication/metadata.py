@@ -23,7 +23,13 @@ from typing import Final, Protocol
 
 from reference_impl.environment import MS, SECOND, Address, Environment
 from reference_impl.replication.config import ReplicationConfig
-from reference_impl.wire.bodies import SubscriptionGroupTable, TopicConfigTable, read_consumer_offsets
+from reference_impl.wire.bodies import (
+    DataVersion,
+    SubscriptionGroupTable,
+    TopicConfigTable,
+    read_consumer_offsets,
+    read_data_version,
+)
 from reference_impl.wire.codes import RequestCode, ResponseCode, response_name
 from reference_impl.wire.dialect import read_json
 from reference_impl.wire.frame import Command, RemoteWireError
@@ -43,7 +49,7 @@ class SlaveTables(Protocol):
     def take_topics(self, env: Environment, table: TopicConfigTable) -> None:
         """The master's topics, if their version differs from ours."""
 
-    def take_offsets(self, env: Environment, offsets: dict[str, dict[int, int]]) -> None:
+    def take_offsets(self, env: Environment, offsets: dict[str, dict[int, int]], version: DataVersion) -> None:
         """``topic@group`` → queue → offset: entry by entry over ours."""
 
     def take_delay_offsets(self, env: Environment, text: str) -> None:
@@ -108,7 +114,9 @@ class MetadataSync:
         def take(env: Environment, answer: Command) -> None:
             self._take_topics(env, read_json(answer.body, TopicConfigTable))
 
-        self._ask(env, _fast(master), RequestCode.GET_ALL_TOPIC_CONFIG, take, lambda env: self._offsets(env, master))
+        self._ask(
+            env, fast_channel(master), RequestCode.GET_ALL_TOPIC_CONFIG, take, lambda env: self._offsets(env, master)
+        )
 
     def _take_topics(self, env: Environment, table: TopicConfigTable) -> None:
         self._has_emptied = "slave-empties-topics" in self._defects and not self._has_emptied
@@ -116,7 +124,7 @@ class MetadataSync:
 
     def _offsets(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:
-            self._tables.take_offsets(env, read_consumer_offsets(answer.body))
+            self._tables.take_offsets(env, read_consumer_offsets(answer.body), read_data_version(answer.body))
 
         self._ask(env, master, RequestCode.GET_ALL_CONSUMER_OFFSET, take, lambda env: self._delays(env, master))
 
@@ -169,7 +177,7 @@ def _fault(env: Environment, answer: Answer, take: Callable[[Environment, Comman
     return ""
 
 
-def _fast(master: Address) -> Address:
+def fast_channel(master: Address) -> Address:
     """RocketMQ: MixAll#brokerVIPChannel."""
     host, _, port = master.rpartition(":")
     return f"{host}:{int(port) + FAST_CHANNEL}"

@@ -26,7 +26,7 @@ from reference_impl.environment import Address, Environment, Link
 from reference_impl.replication.config import ReplicationConfig
 from reference_impl.replication.group_transfer import GroupTransfer
 from reference_impl.replication.master import HaMaster
-from reference_impl.replication.metadata import MetadataSync, SlaveTables
+from reference_impl.replication.metadata import MetadataSync, SlaveTables, fast_channel
 from reference_impl.replication.slave import HaClient
 from reference_impl.store.message_store import MessageStore
 from reference_impl.wire.remoting import Remoting
@@ -52,6 +52,9 @@ class Replication:
     ) -> None:
         self.config = config
         self._listen_address = listen_address
+        self._remoting, self._store = remoting, store
+        self.log_end_at_start = 0
+        """Of this process' life (RocketMQ: brokerInitMaxOffset)."""
         self._is_stopped = False
         self._forgets = "slave-forgets-master" in defects
         self._was_without = False
@@ -74,6 +77,7 @@ class Replication:
     def start(self, env: Environment) -> None:
         """Listen; a slave also begins to look for its master. The store is loaded."""
         env.listen(self._listen_address)
+        self.log_end_at_start = self._store.log_end
         if self.config.is_slave:
             self.client.start(env)
             self.metadata.start(env)
@@ -96,6 +100,21 @@ class Replication:
             self._was_without = self._was_without or is_lost
             self.metadata.master = None if self._was_without else master
             self.client.learned(ha_address)
+
+    def master_went(self, env: Environment, master: Address) -> None:
+        """A slave of 5.x with acting masters hears that *master* is gone (RocketMQ: onMasterOffline)."""
+        if self.config.is_slave and self.metadata.master == master:
+            self.metadata.master = None
+            self.client.forget_address()
+            for address in (master, fast_channel(master)):
+                if (link := self._remoting.link_to(address)) is not None:
+                    self._remoting.close(env, link)
+
+    def master_came(self, env: Environment, ha_address: Address | None) -> None:
+        """It hears of a master, and where that takes slaves: connect at once, if nothing stands (onMasterOnline)."""
+        if self.config.is_slave and not self._is_stopped:
+            self.client.learned(ha_address)
+            self.client.wake(env)
 
     # --- events -----------------------------------------------------------------------------------------------------
 

@@ -81,6 +81,16 @@ class HaClient:
         if address and not self._config.ha_master_address:
             self.address = address
 
+    def forget_address(self) -> None:
+        """There is no master any more; an open connection stays until it breaks."""
+        self.address = None
+
+    def wake(self, env: Environment) -> None:
+        """Do not wait out the pause before the next connect (RocketMQ: HAClient#wakeup)."""
+        if self.link is None and self.address is not None:
+            env.cancel_timer(_RETRY)
+            self._connect(env)
+
     # --- connection -------------------------------------------------------------------------------------------------
 
     def _connect(self, env: Environment) -> None:

@@ -45,6 +45,13 @@ class DataVersion(msgspec.Struct, frozen=True, rename="camel"):
         """Equality as 4.9 has it: both of its members, whatever the state version."""
         return self.counter == other.counter and self.timestamp == other.timestamp
 
+    def is_newer_than(self, other: DataVersion) -> bool:
+        """Order as 5.x has it: state version, then counter, then time (RocketMQ: DataVersion#compare)."""
+        return self._order() > other._order()
+
+    def _order(self) -> tuple[int, int, int]:
+        return 0 if isinstance(self.state_version, UnsetType) else self.state_version, self.counter, self.timestamp
+
 
 # Routes --------------------------------------------------------------------------------------------------------------
 
@@ -199,9 +206,10 @@ class ConsumeOffset(msgspec.Struct, rename="camel"):
     pull_offset: int | UnsetType = UNSET
 
 
-def write_consumer_offsets(offsets: Mapping[str, Mapping[int, int]]) -> bytes:
-    """``{"offsetTable":{"T1@CG_A":{0:12,1:7}}}`` (GET_ALL_CONSUMER_OFFSET; also ``consumerOffset.json``)."""
-    return write_dialect({"offsetTable": offsets})
+def write_consumer_offsets(offsets: Mapping[str, Mapping[int, int]], version: DataVersion | None = None) -> bytes:
+    """``{"offsetTable":{"T1@CG_A":{0:12,1:7}}}`` (GET_ALL_CONSUMER_OFFSET; also ``consumerOffset.json``); 5.x puts the
+    *version* before it."""
+    return write_dialect(_versioned(version) | {"offsetTable": offsets})
 
 
 def read_consumer_offsets(data: bytes) -> dict[str, dict[int, int]]:
@@ -209,9 +217,19 @@ def read_consumer_offsets(data: bytes) -> dict[str, dict[int, int]]:
     return convert(_offset_table(data), dict[str, dict[int, int]])
 
 
-def write_delay_offsets(offsets: Mapping[int, int]) -> bytes:
+def write_delay_offsets(offsets: Mapping[int, int], version: DataVersion | None = None) -> bytes:
     """``{"offsetTable":{1:100}}``, by delay level (GET_ALL_DELAY_OFFSET; also ``delayOffset.json``)."""
-    return write_dialect({"offsetTable": offsets})
+    return write_dialect(_versioned(version) | {"offsetTable": offsets})
+
+
+def _versioned(version: DataVersion | None) -> dict[str, object]:
+    return {} if version is None else {"dataVersion": version}
+
+
+def read_data_version(data: bytes) -> DataVersion:
+    """The version of an offset table; 0 of time 0 where it has none (4.9)."""
+    parsed = parse_lenient(data)
+    return convert(parsed.get("dataVersion") or {}, DataVersion) if isinstance(parsed, dict) else DataVersion()
 
 
 def read_delay_offsets(data: bytes) -> dict[int, int]:
