@@ -91,13 +91,15 @@ class BackendPeer:
         release: str = "4.9.7",
         defects: tuple[str, ...] = (),
         properties: Mapping[str, str] | None = None,
+        nameserver: Mapping[str, str] | None = None,
     ) -> None:
         self.backend, self.release, self.slack_ns = backend, release, slack_of(backend)
         self.events: list[tuple[str, str, dict[str, Any]]] = []
         backend.on_event = self._event
         server, host = backend.host("namesrv-1"), backend.host("broker-a-0")
         self.namesrv, self.broker = f"{server}:9876", f"{host}:10911"
-        backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server, "listenPort": "9876"}))
+        given = {"bindAddress": server, "listenPort": "9876"}
+        backend.add_node(NodeSpec("namesrv-1", "namesrv", given | dict(nameserver or {})))
         own = {
             "brokerName": self.broker_name,
             "brokerIP1": host,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -196,9 +196,10 @@ class SimulatedStart:
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
 
-    def __call__(self, **properties: str) -> LivingPeer:
+    def __call__(self, *, nameserver: Mapping[str, str] | None = None, **properties: str) -> LivingPeer:
         backend = SimBackend(ReferenceTarget(), self.seed)
-        return _peer(backend, self.release, lambda: SimFiles(backend.node(LivingPeer.NODE).disk), properties)
+        files = lambda: SimFiles(backend.node(LivingPeer.NODE).disk)  # noqa: E731
+        return _peer(backend, self.release, files, properties, nameserver)
 
     def close(self) -> None:
         """Nothing outlives a simulated world."""
@@ -214,7 +215,7 @@ class ProcessStart:
         self._open: list[tuple[ProcessBackend, HealJournal]] = []
         self._count = 0
 
-    def __call__(self, **properties: str) -> LivingPeer:
+    def __call__(self, *, nameserver: Mapping[str, str] | None = None, **properties: str) -> LivingPeer:
         self.close()
         self._target.prepare()
         self._count += 1
@@ -223,7 +224,7 @@ class ProcessStart:
         backend = ProcessBackend("lives", folder, self._target, journal, isolation=self._isolation)
         self._open.append((backend, journal))
         store = folder / "nodes" / LivingPeer.NODE / "data" / "store"
-        return _peer(backend, self.release, lambda: FolderFiles(store), properties)
+        return _peer(backend, self.release, lambda: FolderFiles(store), properties, nameserver)
 
     def close(self) -> None:
         """End what runs."""
@@ -233,7 +234,13 @@ class ProcessStart:
             journal.close()
 
 
-def _peer(backend: Backend, release: str, files: Callable[[], StoreFiles], properties: dict[str, str]) -> LivingPeer:
-    peer = LivingPeer(backend, release=release, properties=TINY_FILES | properties)
+def _peer(
+    backend: Backend,
+    release: str,
+    files: Callable[[], StoreFiles],
+    properties: dict[str, str],
+    nameserver: Mapping[str, str] | None,
+) -> LivingPeer:
+    peer = LivingPeer(backend, release=release, properties=TINY_FILES | properties, nameserver=nameserver)
     peer.files = files()
     return peer

@@ -15,7 +15,7 @@ real time. What cannot be asked of some world, the catalogue says why, and the p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,12 +23,13 @@ from suites.conformance.broker.peer import Peer
 
 
 class Start(Protocol):
-    """Start a NameServer and a broker with these properties; ended when the probe is over."""
+    """Start a NameServer (*nameserver* are its properties) and a broker with these properties; ended when the probe is
+    over."""
 
     release: str
     is_apache: bool
 
-    def __call__(self, **properties: str) -> Any: ...
+    def __call__(self, *, nameserver: Mapping[str, str] | None = None, **properties: str) -> Any: ...
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class Pair:
         master: Mapping[str, str] | None = None,
         slave: Mapping[str, str] | None = None,
         others: Mapping[str, str] | None = None,
+        nameserver: Mapping[str, str] | None = None,
         **both: str,
     ) -> None:
         self.backend, self.release, self.defects = backend, release, defects
@@ -92,7 +93,8 @@ class Pair:
         self.namesrv = f"{server}:9876"
         self.slaves = [f"broker-a-{number}" for number in range(1, slaves + 1)]
         self.nodes = ["broker-a-0", *self.slaves]
-        backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server, "listenPort": "9876"}))
+        given = {"bindAddress": server, "listenPort": "9876"} | dict(nameserver or {})
+        backend.add_node(NodeSpec("namesrv-1", "namesrv", given))
         for number, node in enumerate(self.nodes):
             own = dict((slave if number else master) or {})
             role = {"brokerRole": "SLAVE"} if number else {}

@@ -1,6 +1,7 @@
 """All probes of a broker, by chapter; importing this package fills the tables of ``probing``."""
 
 from suites.conformance.broker.probes import (
+    acting,
     administration,
     flushing,
     frames,
@@ -33,6 +34,7 @@ CHAPTERS = (
     reading,
     flushing,
     nameserver,
+    acting,
 )
 
 __all__ = ["CHAPTERS", "LIVES", "PROBES", "Probe"]

@@ -26,6 +26,8 @@ class Scripted:
     name: str
     id: int = 0
     counter: int = 1
+    others: tuple[str, ...] = ()
+    """More topics."""
 
     @property
     def address(self) -> str:
@@ -39,12 +41,12 @@ class Scripted:
     def topic(self) -> str:
         return f"{self.name}-1"
 
-    def register(self, *, compressed: bool = False, crc: int | None = None) -> Command:
+    def register(self, *, compressed: bool = False, crc: int | None = None, **more: str | int | bool) -> Command:
         table = TopicConfigTable(
             DataVersion(self.counter, timestamp=1_700_000_000_000),
             {
                 name: TopicConfig(topic_name=name, read_queue_nums=4, write_queue_nums=4, perm=6)
-                for name in (f"{self.name}-1", f"{self.name}-2")
+                for name in (f"{self.name}-1", f"{self.name}-2", *self.others)
             },
         )
         body = write_registration(table, compressed=compressed)
@@ -60,19 +62,20 @@ class Scripted:
             brokerId=self.id,
             compressed=compressed,
             bodyCrc32=body_crc(body) if crc is None else crc,
+            **more,
         )
 
     def unregister(self) -> Command:
         fields = {"brokerName": self.name, "brokerAddr": self.address, "clusterName": f"C-{self.name}"}
         return answer(self.peer, Code.UNREGISTER_BROKER, channel=NAMESRV, **fields, brokerId=self.id)
 
-    def route(self) -> TopicRouteData | None:
-        found = answer(self.peer, Code.GET_ROUTEINFO_BY_TOPIC, channel=NAMESRV, topic=self.topic)
+    def route(self, topic: str = "") -> TopicRouteData | None:
+        found = answer(self.peer, Code.GET_ROUTEINFO_BY_TOPIC, channel=NAMESRV, topic=topic or self.topic)
         return read_json(found.body, TopicRouteData) if found.code == 0 else None
 
-    def seen(self) -> tuple[dict[int, str], int] | None:
+    def seen(self, topic: str = "") -> tuple[dict[int, str], int] | None:
         """(addresses by id, permission) in the route."""
-        route = self.route()
+        route = self.route(topic)
         return None if route is None else (route.broker_datas[0].broker_addrs, route.queue_datas[0].perm)
 
 
