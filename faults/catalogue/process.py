@@ -90,8 +90,10 @@ def _pause(levers: Levers, strike: Strike) -> Facts:
 
 
 def _resume(levers: Levers, strike: Strike, facts: Facts) -> None:
+    """Whatever its state reads, unless it is dead: a stop that waits for the end of an fsync is not to be seen yet, and
+    to go on harms nobody who runs."""
     for node in strike.left:
-        if levers.state(node) == "paused":
+        if facts.get("before", {}).get(node) != "dead" and levers.state(node) != "dead":
             levers.resume(node)
 
 

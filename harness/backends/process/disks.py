@@ -64,8 +64,10 @@ class ImageDisks:
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
         folder = self._folder(node)
-        if process is not None:
-            _hold_still(node, process)
+        if (
+            process is not None
+        ):  # stopped first: a broker that ran on after the disk's end would acknowledge from memory
+            hold_still(node, process)
         before = witness.take_snapshot(folder)
         loopfs.cut_power(folder)
         if process is not None:
@@ -117,8 +119,8 @@ def space_of(folder: Path) -> tuple[int, int]:
     return space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
 
 
-def _hold_still(node: str, process: pidfd.ProcessId) -> None:
-    """Stopped first: a broker that ran on after the disk's end would acknowledge from memory."""
+def hold_still(node: str, process: pidfd.ProcessId) -> None:
+    """SIGSTOP, and wait until it has happened. If it does not, it is taken back: else it would still come later."""
     if pidfd.send_signal(process, signal.SIGSTOP) and not pidfd.wait_still(process, STILL_TIMEOUT_S):
         pidfd.send_signal(process, signal.SIGCONT)
         raise InjectionFailed(f"{node} did not stand still {STILL_TIMEOUT_S:g} s after SIGSTOP")

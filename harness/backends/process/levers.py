@@ -18,7 +18,7 @@ from faults.errors import InjectionFailed
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
 from faults.mechanisms import decay, pidfd, undo
 from harness.backends.process.contents import copy_forced, empty, files_of
-from harness.backends.process.disks import DEATH_TIMEOUT_S, STILL_TIMEOUT_S, Disks, space_of
+from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
 from harness.backends.process.forces import Forces
 from harness.backends.process.network import PROBE_PORT, Network, reaches
 from harness.backends.process.node import Node
@@ -70,10 +70,7 @@ class ProcessLevers:
             self._start_node(server)
 
     def pause(self, node: str) -> None:
-        process = self._living(node)
-        pidfd.send_signal(process, signal.SIGSTOP)
-        if not pidfd.wait_still(process, STILL_TIMEOUT_S):
-            raise InjectionFailed(f"{node} did not stand still {STILL_TIMEOUT_S:g} s after SIGSTOP")
+        hold_still(node, self._living(node))
 
     def resume(self, node: str) -> None:
         if process := self._server(node).process:

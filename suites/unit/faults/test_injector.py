@@ -183,6 +183,24 @@ def test_a_pause_that_stays_after_its_undo_is_an_error(world, fault) -> None:
     assert world.told(1, 3)[-1] == ("heal_probe", 0)
 
 
+def test_a_pause_is_undone_also_where_nobody_sees_it_yet(world, fault, monkeypatch) -> None:
+    """A thread in an uninterruptible call reads as running until it is over, and stops then."""
+    monkeypatch.setattr(world, "state", lambda node: "running")
+    world.drive(world.injector(fault("pause", "master(broker-a)", hold="1s")))
+    assert world.is_whole()
+
+
+def test_a_pause_that_failed_midway_leaves_nobody_paused(world, fault) -> None:
+    def second(lever: str) -> None:
+        if world.calls[-1] == ("pause", "broker-b-0"):
+            raise OSError("gone mad")
+
+    world.on_call = second
+    with pytest.raises(InjectionFailed, match="gone mad"):
+        world.drive(world.injector(fault("pause", "masters", hold="1s")))
+    assert world.is_whole()
+
+
 def test_a_stop_that_hangs_is_on_record_and_is_no_crash(world, fault) -> None:
     world.broken["stop"] = TimeoutError("not in time")
     world.drive(world.injector(fault("stop", "master(broker-a)", timeout="2s")))

@@ -15,6 +15,7 @@ from faults.levers import Cut, LeverRefused
 from faults.mechanisms import loopfs, netns
 from faults.mechanisms.command import call
 from harness.backends.backend import NodeSpec
+from harness.backends.process import disks
 from harness.backends.process.backend import ProcessBackend
 from harness.errors import BackendUnavailable, ClusterError
 from reference_impl.environment import MS, SECOND
@@ -106,6 +107,13 @@ def test_pause_holds_answers_back_and_resume_delivers_them(world: TinyWorld) -> 
     world.do(world.levers.resume, "broker-a-0")
     world.until(lambda: b"late" in world.clients["client-1"].answers)
     assert world.levers.state("broker-a-0") == "running"
+
+
+def test_a_pause_that_could_not_be_seen_in_time_is_taken_back(world: TinyWorld, monkeypatch) -> None:
+    monkeypatch.setattr(disks, "STILL_TIMEOUT_S", 0.0)
+    with pytest.raises(InjectionFailed, match=r"broker-a-0 did not stand still 0 s after SIGSTOP"):
+        world.do(world.levers.pause, "broker-a-0")
+    assert world.ask("echo still here") == b"still here"
 
 
 def test_stop_asks_for_the_orderly_end_and_keeps_its_deadline(world: TinyWorld) -> None:

@@ -7,6 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -52,6 +55,56 @@ def test_stop_continue_kill(child: subprocess.Popen[str]) -> None:
     child.wait()
     assert pidfd.state(process) == "dead"
     assert not pidfd.send_signal(process, signal.SIGKILL)
+
+
+SPAWNS = """
+import os, sys
+os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)])
+print("went on", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process that waits uninterruptibly (D) until somebody writes to a pipe: its child, which has not called exec
+    yet, opens that."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    made = subprocess.Popen(
+        [sys.executable, "-c", SPAWNS, str(pipe)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    yield made, pipe
+    made.kill()
+    made.wait()
+    with suppress(OSError):  # nobody waits for it any more
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def wait_for(process: pidfd.ProcessId, letters: str) -> None:
+    deadline = monotonic() + 60
+    while pidfd._thread_states(process.pid) != list(letters):
+        assert monotonic() < deadline, pidfd._thread_states(process.pid)
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_a_stop_waits_for_an_uninterruptible_call_and_a_continue_takes_it_back(held, undone: bool) -> None:
+    """So what reads as running may be about to stop, and is to be continued all the same."""
+    child, pipe = held
+    process = pidfd.identify(child.pid)
+    wait_for(process, "D")
+    assert pidfd.send_signal(process, signal.SIGSTOP)
+    assert pidfd.wait_still(process, 60)
+    assert pidfd.state(process) == "running"
+    if undone:
+        assert pidfd.send_signal(process, signal.SIGCONT)
+    pipe.write_text("")
+    if undone:
+        assert child.stdout.readline() == "went on\n"
+        assert pidfd.state(process) == "running"
+    else:
+        wait_for(process, "T")
+        assert pidfd.state(process) == "paused"
 
 
 def test_a_process_with_another_start_time_is_another_process(child: subprocess.Popen[str]) -> None:
