@@ -150,11 +150,13 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
 
 def _leftovers() -> list[Finding]:
     from faults.journal import open_journals
-    from faults.mechanisms.netns import PREFIX, list_namespaces
-    from faults.mechanisms.undo import FOLDER_PREFIX
+    from faults.mechanisms.alive import held_tags, is_tag_of
+    from faults.mechanisms.netns import PREFIX
 
-    journals = open_journals()
+    journals, tags = open_journals(), held_tags()
     alive = [journal.run for journal in journals if journal.is_owned]
+    elsewhere = [tag for tag in tags if not any(is_tag_of(tag, run) for run in alive)]
+    alive += [f"{tag} (another state folder's)" for tag in elsewhere]
     dead = [journal.run for journal in journals if not journal.is_owned and not journal.damage]
     findings = [Finding("running now", "ok", ", ".join(alive))] if alive else []
     findings += [
@@ -162,21 +164,27 @@ def _leftovers() -> list[Finding]:
     ]
     if dead:
         findings.append(Finding("leftovers", "trouble", f"journals of dead runs: {', '.join(dead)}", "mqchaos heal"))
-    if not journals:
-        # With a journal these belong to its run; without one nobody owns them.
-        strays = list_namespaces() + _strays(FOLDER_PREFIX)
+    elif strays := _strays(tags):  # beside a dead run's journal they may be that run's
         fix = f"look at them; then: ip netns del {PREFIX}…, umount, rm -r"
-        findings += (
-            [Finding("leftovers", "trouble", f"owned by no journal: {', '.join(strays)}", fix)] if strays else []
-        )
+        findings.append(Finding("leftovers", "trouble", f"of no living run, in no journal: {', '.join(strays)}", fix))
     if not any(finding.name == "leftovers" for finding in findings):
         findings.append(Finding("leftovers", "ok", "none"))
     return findings
 
 
-def _strays(prefix: str) -> list[str]:
-    folder = Path(tempfile.gettempdir())
-    return sorted(str(path) for path in folder.glob(f"{prefix}*") if path.is_dir())
+def _strays(tags: list[str]) -> list[str]:
+    """Namespaces and folders of ours that belong to no run that has lived meanwhile: one with one of *tags*, or one
+    that has begun since."""
+    from faults.mechanisms.alive import held_tags, is_part_of
+    from faults.mechanisms.netns import PREFIX, list_namespaces
+    from faults.mechanisms.undo import FOLDER_PREFIX
+
+    namespaces = list_namespaces()
+    folders = sorted(path for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*") if path.is_dir())
+    living = [*tags, *held_tags()]
+    return [name for name in namespaces if not is_part_of(name, PREFIX, living)] + [
+        str(folder) for folder in folders if not is_part_of(folder.name, FOLDER_PREFIX, living)
+    ]
 
 
 LOOKS: Final[tuple[Callable[[], list[Finding]], ...]] = (

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
-import secrets
 import shutil
 import socket
 import tempfile
@@ -32,7 +30,7 @@ from typing import Any, TypeVar
 from faults.errors import FaultTrouble
 from faults.journal import HealJournal
 from faults.levers import Levers
-from faults.mechanisms import pidfd, undo
+from faults.mechanisms import alive, pidfd, undo
 from faults.mechanisms.command import call
 from harness.backends.backend import NodeSpec, Target
 from harness.backends.process.capabilities import Isolation, scan
@@ -67,7 +65,7 @@ class ProcessBackend:
         self._folder, self._target = folder.resolve(), target
         self.on_event: Callable[[str, str, dict[str, Any]], None] = lambda node, event, fields: None
         self._owed = Owed(journal)
-        self._tag = f"{re.sub('[^A-Za-z0-9]+', '-', run)[-40:]}-{secrets.token_hex(3)}"
+        self._tag = alive.make_tag(run)
         self._scratch = Path(tempfile.gettempdir()) / f"{undo.FOLDER_PREFIX}{self._tag}"
         self._network, self._disks = self._make_world(isolation)
         self._nodes: dict[str, Node] = {}
@@ -245,6 +243,7 @@ class ProcessBackend:
         found = scan()
         if isolation == "namespaces" and found.namespaces:
             raise BackendUnavailable("no network namespaces here", hint=found.namespaces)
+        self._sign_of_life = alive.hold(self._tag)
         self._owed.promise("the temporary folder", undo.remove_folder(self._scratch))
         self._scratch.mkdir(mode=0o755)
         network: Network
@@ -273,6 +272,7 @@ class ProcessBackend:
         finally:
             for node in self._nodes.values():
                 node.reap()
+            self._sign_of_life.close()
 
 
 def copy_store(source: Path, into: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from faults.journal import HealJournal
 from faults.levers import HealStep
+from faults.mechanisms.alive import hold, make_tag
 from harness import cli
 from harness.errors import EXIT_ERROR, EXIT_PASS, EXIT_USAGE, BackendUnavailable
 
@@ -257,9 +258,50 @@ def test_heal_leaves_a_living_run_alone(heal_state: Path, capsys) -> None:
     journal.close()
 
 
-def test_doctor_says_what_is_there_and_what_to_do(heal_state: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without temporary folders and namespaces; returns where the folders would be."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("faults.mechanisms.netns.NAMES", tmp_path / "netns")
+    (tmp_path / "netns").mkdir()
+    return tmp_path
+
+
+def leftovers(capsys) -> tuple[str, str]:
+    """What the doctor says of leftovers, and who runs."""
+    findings = {finding["name"]: finding for finding in json.loads(typed(capsys, "doctor", "--json")[1])["findings"]}
+    return findings["leftovers"]["found"], findings.get("running now", {"found": ""})["found"]
+
+
+def test_things_of_a_run_with_another_state_folder_are_no_leftovers_while_it_lives(
+    heal_state: Path, machine: Path, capsys
+) -> None:
+    tag = make_tag("r-elsewhere")
+    (machine / f"mqc-{tag}").mkdir()
+    (machine / "netns" / f"mqc-{tag}-hub").touch()
+    with hold(tag):
+        found, running = leftovers(capsys)
+        assert found == "none"
+        assert f"{tag} (another state folder's)" in running.split(", ")
+    found, running = leftovers(capsys)
+    assert found == f"of no living run, in no journal: mqc-{tag}-hub, {machine}/mqc-{tag}"
+    assert tag not in running
+
+
+def test_beside_a_living_run_the_things_of_nobody_are_seen(heal_state: Path, machine: Path, capsys) -> None:
+    tag = make_tag("r-here")
+    (machine / f"mqc-{tag}").mkdir()
+    (machine / "mqc-nobody").mkdir()
+    journal = HealJournal.open("r-here", heal_state)
+    with hold(tag):
+        found, running = leftovers(capsys)
+    journal.close()
+    assert found == f"of no living run, in no journal: {machine}/mqc-nobody"
+    assert "r-here" in running.split(", ")
+    assert tag not in running
+
+
+def test_doctor_says_what_is_there_and_what_to_do(heal_state: Path, machine: Path, capsys) -> None:
     code, out, _ = typed(capsys, "doctor", "--json")
     report = json.loads(out)
     assert (code, report["well"]) == (EXIT_PASS, True)
