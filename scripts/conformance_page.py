@@ -42,7 +42,8 @@ CHAPTERS: Final = (
     ("Frames, connections, NameServers", "W01", "W20"),
     ("Sends, pulls, offsets", "W21", "W36"),
     ("Groups, retries, transactions, slaves, ports", "W37", "W55"),
-    ("Administration", "W56", "W99"),
+    ("Administration", "W56", "W68"),
+    ("Acting masters of 5.x", "W69", "W99"),
 )
 
 Entry = Mapping[str, Any]

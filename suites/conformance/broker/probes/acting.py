@@ -1,6 +1,6 @@
-"""Slaves that act as masters (5.x): what a NameServer shows and tells of them (W69 to W72).
+"""Slaves that act as masters (5.x): what a NameServer shows and tells of them (W69 to W72), who is in sync (W76).
 
-Brokers are scripted: what is asked is the NameServer's part. All of it is 5.3.3's; 4.9.7 has no such settings.
+Slaves are scripted, and masters, too, where the NameServer is asked. All of it is 5.3.3's; 4.9.7 has no such settings.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.frame import ANSWER, Command, FrameDecoder, encode_frame
 from suites.conformance.broker.lives import LivingPeer
-from suites.conformance.broker.peer import Peer, answer, eventually
+from suites.conformance.broker.peer import Peer, answer, create_topic, eventually, max_offset
 from suites.conformance.broker.probes.nameserver import NAMESRV, Scripted
 from suites.conformance.broker.probes.reading import of_5x
+from suites.conformance.broker.probes.replication import OK, SLAVE_TIMEOUT, FakeSlave, report, timed
 from suites.conformance.broker.probing import Start, life
 from suites.quiet_role import QuietRole
 
+NOT_ENOUGH = 1
 Seen = tuple[dict[int, str], int] | None
 
 
@@ -149,6 +151,29 @@ class Listener(QuietRole):
     def of(self, code: int) -> list[dict[str, str]]:
         """The fields of all such requests."""
         return [command.fields for _, command in self.heard if command.code == code]
+
+
+@life("W76", "which replicas are in sync")
+def in_sync(start: Start) -> None:
+    """A slave counts if a NameServer lists it and the master has its connection, whatever that has said."""
+    settings = {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2", "totalReplicas": "2"}
+    peer: LivingPeer = start(enableSlaveActingMaster="true", nameserver=of_5x(start), **settings, **of_5x(start))
+    create_topic(peer, "T")
+    slave = Acting(peer, peer.broker_name, id=1, owner=peer.cluster)
+    slave.join()
+    peer.sleep(3 * SECOND)  # it is asked for every second
+    assert timed(peer)[0] == NOT_ENOUGH
+    connection = FakeSlave(peer)
+    peer.sleep(500 * MS)
+    code, seconds = timed(peer)
+    assert (code, 2.9 <= seconds <= 4.5 + peer.slack_ns / SECOND) == (SLAVE_TIMEOUT, True)
+    connection.write(report(1 << 20))
+    eventually(peer, lambda: timed(peer)[0] == OK or None)
+    peer.hang_up(slave.channel)
+    eventually(peer, lambda: timed(peer)[0] == NOT_ENOUGH or None)
+    stored = max_offset(peer, "T")
+    assert timed(peer, properties="WAIT\x01false")[0] == OK
+    eventually(peer, lambda: max_offset(peer, "T") == stored + 1 or None)
 
 
 @life("W72", "who hears of a new smallest id")

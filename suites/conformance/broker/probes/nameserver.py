@@ -28,10 +28,16 @@ class Scripted:
     counter: int = 1
     others: tuple[str, ...] = ()
     """More topics."""
+    owner: str = ""
+    """The cluster, if it is not to be one of its own."""
 
     @property
     def address(self) -> str:
         return f"10.77.0.{self.id + 1}:10911"
+
+    @property
+    def cluster(self) -> str:
+        return self.owner or f"C-{self.name}"
 
     @property
     def channel(self) -> str:
@@ -57,7 +63,7 @@ class Scripted:
             channel=self.channel,
             brokerName=self.name,
             brokerAddr=self.address,
-            clusterName=f"C-{self.name}",
+            clusterName=self.cluster,
             haServerAddr=self.address.replace("10911", "10912"),
             brokerId=self.id,
             compressed=compressed,
@@ -66,7 +72,7 @@ class Scripted:
         )
 
     def unregister(self) -> Command:
-        fields = {"brokerName": self.name, "brokerAddr": self.address, "clusterName": f"C-{self.name}"}
+        fields = {"brokerName": self.name, "brokerAddr": self.address, "clusterName": self.cluster}
         return answer(self.peer, Code.UNREGISTER_BROKER, channel=NAMESRV, **fields, brokerId=self.id)
 
     def route(self, topic: str = "") -> TopicRouteData | None:
