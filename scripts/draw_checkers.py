@@ -228,12 +228,6 @@ TWICE: list[Step] = [
 
 def registers() -> list[Example]:
     steps = [("write", 1, 1, 0, 30), ("write", 2, 2, 5, 25), ("read", None, 2, 8, 12)]
-    hard = [("write", value, value, 0, 40) for value in (1, 2, 3)] + [("read", None, 9, 50, 60)]
-    part = register_part(calls_of(hard), "example", False)
-
-    def give_up() -> Outcome:
-        return Outcome.UNKNOWN if search(part, register(), budget=3).linearizable is None else Outcome.FAIL
-
     return [
         of_calls(
             "register-pass",
@@ -256,6 +250,18 @@ def registers() -> list[Example]:
             "register",
             [steps[0], steps[1], ("read", None, None, 32, None)],
         ),
+    ]
+
+
+def searches() -> list[Example]:
+    """A value that is written twice, and a search that gives up."""
+    hard = [("write", value, value, 0, 40) for value in (1, 2, 3)] + [("read", None, 9, 50, 60)]
+    part = register_part(calls_of(hard), "example", False)
+
+    def give_up() -> Outcome:
+        return Outcome.UNKNOWN if search(part, register(), budget=3).linearizable is None else Outcome.FAIL
+
+    return [
         of_calls(
             "search-pass",
             "PASS: 1 is written twice, with a 2 between; there is an order",
@@ -311,18 +317,20 @@ def locks() -> list[Example]:
     ]
 
 
+def of_logs(name: str, title: str, outcome: Outcome, ops: Sequence[Drawn]) -> Example:
+    """An example of two logs and processes that keep their order."""
+
+    def judge() -> Outcome:
+        processes = np.array([op.process for op in ops], dtype=np.int64)
+        answer = check_sequential(log_input(list(ops), 2), processes).consistent
+        return Outcome.UNKNOWN if answer is None else Outcome.PASS if answer else Outcome.FAIL
+
+    shown = [Bar(_log_label(op), op.inv, op.ret if op.outcome == "ok" else None, op.outcome) for op in ops]
+    return Example(name, title, outcome, judge, lambda text: draw(shown, text))
+
+
 def grades() -> list[Example]:
     """Sequential consistency: processes keep their order, the clock does not count."""
-
-    def logs_of(name: str, title: str, outcome: Outcome, ops: Sequence[Drawn]) -> Example:
-        def judge() -> Outcome:
-            processes = np.array([op.process for op in ops], dtype=np.int64)
-            answer = check_sequential(log_input(list(ops), 2), processes).consistent
-            return Outcome.UNKNOWN if answer is None else Outcome.PASS if answer else Outcome.FAIL
-
-        shown = [Bar(_log_label(op), op.inv, op.ret if op.outcome == "ok" else None, op.outcome) for op in ops]
-        return Example(name, title, outcome, judge, lambda text: draw(shown, text))
-
     stale = [appended(0, 0, 0, 0, process=0), answered("empty", 0, 0, 20, process=1)]
     crossed = [
         appended(0, 0, 0, 0, process=0),
@@ -338,14 +346,14 @@ def grades() -> list[Example]:
         answered("empty", 0, 0, 14, process=1),
     ]
     return [
-        logs_of("sequential-pass", "PASS: late for the clock, but processes 0 and 1 never met", Outcome.PASS, stale),
-        logs_of(
+        of_logs("sequential-pass", "PASS: late for the clock, but processes 0 and 1 never met", Outcome.PASS, stale),
+        of_logs(
             "sequential-fail",
             "FAIL circle: each process appended to its log and then found the other one's empty",
             Outcome.FAIL,
             crossed,
         ),
-        logs_of(
+        of_logs(
             "sequential-unknown",
             "UNKNOWN: the same circle, through an offset that an unknown send fills",
             Outcome.UNKNOWN,
@@ -486,6 +494,7 @@ def drawings() -> dict[Path, str]:
         *totals(),
         *sets(),
         *registers(),
+        *searches(),
         *grades(),
         *locks(),
         *losses(),

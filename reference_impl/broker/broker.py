@@ -79,13 +79,49 @@ class Broker:
     def __init__(self, config: BrokerConfig, defects: Iterable[str] = ()) -> None:
         self.config = config
         self.defects = frozenset(defects)
+        self._state, self._registration = self._build_state(config)
+        state = self._state
+        self.replication = Replication(
+            ReplicationConfig.from_properties(config.properties),
+            state.store,
+            state.remoting,
+            TablesOfSlave(state),
+            listen_address=config.ha_listen_address,
+            own_address=config.address,
+            defects=self.defects,
+        )
+        self._registration.on_master = self.replication.master_learned
+        self._members = MemberGroup(config, state.remoting, state.topics, self.replication)
+        self._pre_online = PreOnline(state, self._members, self.replication, self._go_online)
+        self._pulls = Pulls(state)
+        self._membership = Membership(state)
+        self._transaction_check = TransactionCheck(state)
+        self._handlers = self._all_handlers()
+        if config.is_slave:
+            self._handlers = slave_handlers(state, self._handlers)
+        self._main_port_only = frozenset(self._pulls.handlers())
+        self._fast_listener = config.listen_addresses[1]
+        self._ticks = self._ticks_by_timer()
+        self._timed = (
+            state.store,
+            state.remoting,
+            self.replication,
+            self._registration,
+            state.delays,
+            self._transaction_check,
+            self._members,
+            self._pre_online,
+        )
+        self._stopping = False
+
+    def _build_state(self, config: BrokerConfig) -> tuple[State, Registration]:
+        """What the parts share, and who tells NameServers of it."""
         store = MessageStore(_store_config(config), self.defects)
         store.on_arrived = self._arrived
         remoting = Remoting(self._handle, on_gone=self._connection_gone)
         topics = TopicTable(config)
         registration = Registration(config, remoting, topics, self._order_changed, self.defects)
-        self._registration = registration
-        self._state = State(
+        state = State(
             config=config,
             store=store,
             remoting=remoting,
@@ -96,27 +132,10 @@ class Broker:
             announce=registration.announce,
             defects=self.defects,
         )
-        self.replication = Replication(
-            ReplicationConfig.from_properties(config.properties),
-            store,
-            remoting,
-            TablesOfSlave(self._state),
-            listen_address=config.ha_listen_address,
-            own_address=config.address,
-            defects=self.defects,
-        )
-        registration.on_master = self.replication.master_learned
-        self._members = MemberGroup(config, remoting, topics, self.replication)
-        self._pre_online = PreOnline(self._state, self._members, self.replication, self._go_online)
-        self._pulls = Pulls(self._state)
-        self._membership = Membership(self._state)
-        self._transaction_check = TransactionCheck(self._state)
-        self._handlers = self._all_handlers()
-        if config.is_slave:
-            self._handlers = slave_handlers(self._state, self._handlers)
-        self._main_port_only = frozenset(self._pulls.handlers())
-        self._fast_listener = config.listen_addresses[1]
-        self._ticks: dict[Hashable, Callable[[Environment], None]] = {
+        return state, registration
+
+    def _ticks_by_timer(self) -> dict[Hashable, Callable[[Environment], None]]:
+        return {
             _SWEEP: self._tick_sweep,
             _CLIENTS: self._tick_clients,
             _OFFSETS: self._tick_offsets,
@@ -124,17 +143,6 @@ class Broker:
             _UNSAVED: self._unregister,
             RATES_TIMER: self._state.rates.on_tick,
         }
-        self._timed = (
-            store,
-            remoting,
-            self.replication,
-            registration,
-            self._state.delays,
-            self._transaction_check,
-            self._members,
-            self._pre_online,
-        )
-        self._stopping = False
 
     def _all_handlers(self) -> dict[int, Handler]:
         state, statistics = self._state, Statistics(self._state)

@@ -85,15 +85,9 @@ class Reader:
         scan = _Scan(self, env, queue, offset, max_messages, tag_codes)
         if not scan.run():
             return nothing(GetStatus.OFFSET_FOUND_NULL, queue.following_file_offset(offset))
-        return GetResult(
-            scan.status,
-            offset + scan.scanned,
-            first,
-            following,
-            tuple(scan.records),
-            tuple(scan.offsets),
-            self.log.end - scan.last_physical > self._memory,
-        )
+        records, offsets = tuple(scan.records), tuple(scan.offsets)
+        is_far = self.log.end - scan.last_physical > self._memory
+        return GetResult(scan.status, offset + scan.scanned, first, following, records, offsets, is_far)
 
     def is_full(self, size: int, wanted: int, count: int, total: int, distance: int) -> bool:
         """Whether a batch of *count* messages takes no further one of *size*. RocketMQ: isTheBatchFull."""

@@ -202,14 +202,7 @@ def decode_record(data: bytes, position: int = 0) -> Message:
         store = _LONG.unpack_from(data, store_at)[0]
         reconsume_times, prepared, body_bytes = _TAIL.unpack_from(data, tail_at)
         body_at = tail_at + 16
-        topic_at = body_at + body_bytes + (1 if magic == MAGIC_V1 else 2)
-        _check_within(body_at <= topic_at <= len(data), position)
-        topic_bytes = data[topic_at - 1] if magic == MAGIC_V1 else _SHORT.unpack_from(data, topic_at - 2)[0]
-        properties_at = topic_at + topic_bytes + 2
-        _check_within(topic_at + 2 <= properties_at, position)
-        properties_bytes = _SHORT.unpack_from(data, properties_at - 2)[0]
-        end = properties_at + properties_bytes
-        _check_within(properties_bytes >= 0 and end == position + size and end <= len(data), position)
+        topic_at, properties_at, end = _texts(data, position, size, magic, body_at, body_bytes)
     except StructError as error:
         raise RemoteWireError(f"record at {position} is cut off: {error}") from error
     return Message(
@@ -231,6 +224,19 @@ def decode_record(data: bytes, position: int = 0) -> Message:
         body_crc=crc,
         size=size,
     )
+
+
+def _texts(data: bytes, position: int, size: int, magic: int, body_at: int, body_bytes: int) -> tuple[int, int, int]:
+    """Where topic and properties of a record begin, and where it ends: all three within *data*, and as *size* says."""
+    topic_at = body_at + body_bytes + (1 if magic == MAGIC_V1 else 2)
+    _check_within(body_at <= topic_at <= len(data), position)
+    topic_bytes = data[topic_at - 1] if magic == MAGIC_V1 else _SHORT.unpack_from(data, topic_at - 2)[0]
+    properties_at = topic_at + topic_bytes + 2
+    _check_within(topic_at + 2 <= properties_at, position)
+    properties_bytes = _SHORT.unpack_from(data, properties_at - 2)[0]
+    end = properties_at + properties_bytes
+    _check_within(properties_bytes >= 0 and end == position + size and end <= len(data), position)
+    return topic_at, properties_at, end
 
 
 def decode_records(data: bytes) -> list[Message]:
