@@ -10,8 +10,8 @@ Model. Two tables. :func:`classify` maps (operation, status) to one of four outc
     fail   certainly without effect: refused before the append, or never sent
     info   nobody knows: time-outs, resets, and code 1, which the broker also answers after an append
 
-Code 1 stays unknown whatever its remark: 5.x says "in-sync replicas not enough" before it stores where slaves may act as
-masters, and with DLedger after the append, when no majority has confirmed it in time.
+Code 1 stays unknown whatever its remark: 5.x says "in-sync replicas not enough" before it stores where slaves may act
+as masters, and with DLedger after the append, when no majority has confirmed it in time.
 
 ``contracts/<mode>.yaml`` has one promise a (fault, flush type): in words, with its source, and as data that checkers
 judge by. Loss is never a number of messages, it is a mechanism, and only by an act that takes data away:
