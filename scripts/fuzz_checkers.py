@@ -2,15 +2,18 @@
 
     python scripts/fuzz_checkers.py [--histories 1000000] [--only TEXT] [--object NAME …] [--jobs N] [--first SEED]
 
-Seeds count from --first; a disagreement prints the object, the seed and the history, and ends with exit code 1.
+Seeds count from --first; a disagreement prints the object, the seed and the history, and ends with exit code 1. Whoever
+ends it early (Ctrl-C, ``timeout``) is told how far it came; --first goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator
+from functools import partial
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from suites.unit.checkers.differential import OBJECTS, compare
 
-CHUNK = 10_000
+CHUNK = 5_000
 
 
 def main() -> int:
@@ -30,15 +33,23 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     arguments = parser.parse_args()
-    wrong_total = total = 0
-    with ProcessPoolExecutor(arguments.jobs) as pool:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    total = wrong = 0
+    with Pool(arguments.jobs, initializer=_leave_signals_to_the_parent) as pool:
         for name in arguments.object or OBJECTS:
             if arguments.only in name:
-                seeds = list(_chunks(arguments.first, arguments.histories))
-                total += arguments.histories
-                wrong_total += _one(name, list(pool.map(compare, [name] * len(seeds), seeds)))
-    print(f"{total} histories, {wrong_total} wrong answers", flush=True)
-    return 1 if wrong_total else 0
+                seeds = _chunks(arguments.first, arguments.histories)
+                its_total, its_wrong, is_over = _one(name, pool.imap(partial(compare, name), seeds))
+                total, wrong = total + its_total, wrong + its_wrong
+                if not is_over:
+                    break
+    print(f"{total} histories, {wrong} wrong answers", flush=True)
+    return 1 if wrong else 0
+
+
+def _leave_signals_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _chunks(first: int, count: int) -> Iterator[range]:
@@ -46,14 +57,24 @@ def _chunks(first: int, count: int) -> Iterator[range]:
         yield range(start, min(start + CHUNK, first + count))
 
 
-def _one(name: str, results: list[tuple[dict[str, int], list[tuple[int, Any]]]]) -> int:
-    counts = {kind: sum(result[0][kind] for result in results) for kind in ("legal", "illegal", "unknown")}
-    wrong = [case for result in results for case in result[1]]
-    shares = ", ".join(f"{counts[kind]:,} {kind}" for kind in counts)
-    print(f"{name:40s} {sum(counts.values()):>10,} histories: {shares}; {len(wrong)} wrong", flush=True)
+def _one(name: str, results: Iterable[tuple[dict[str, int], list[tuple[int, Any]]]]) -> tuple[int, int, bool]:
+    """One object, as far as its *results* come: (histories, wrong answers, whether these are all)."""
+    counts = dict.fromkeys(("legal", "illegal", "unknown"), 0)
+    wrong: list[tuple[int, Any]] = []
+    is_over = False
+    try:
+        for found, cases in results:
+            counts = {kind: count + found[kind] for kind, count in counts.items()}
+            wrong += cases
+        is_over = True
+    except KeyboardInterrupt:
+        pass  # the line below says how far it came
+    shares = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    early = "" if is_over else "; ended early"
+    print(f"{name:40s} {sum(counts.values()):>10,} histories: {shares}; {len(wrong)} wrong{early}", flush=True)
     for seed, history in wrong[:3]:
         print(f"  seed {seed}: {history}", flush=True)
-    return len(wrong)
+    return sum(counts.values()), len(wrong), is_over
 
 
 if __name__ == "__main__":
