@@ -36,6 +36,7 @@ import numpy as np
 from checkers.columns import NEVER, Bools, Ints
 from checkers.events import positions
 from checkers.log_input import FAILED, UNKNOWN, no_ints
+from checkers.queue_compiled import is_plainly_legal, is_worth_it
 from checkers.result import Result, Violation
 
 
@@ -80,6 +81,8 @@ _CHOICES_MAX = 12
 
 def check_queue(queue: QueueInput, *, ordered: bool = True) -> Result:
     """Decide *queue* as a FIFO queue, or as a bag with ``ordered=False``."""
+    if is_worth_it(queue) and is_plainly_legal(queue, ordered):
+        return Result(())
     found = _decide(queue, ordered)
     open_ = np.flatnonzero(queue.d_ret == NEVER)
     by_values_alone = found and found[0].kind in ("VFresh", "VRepet")
