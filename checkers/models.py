@@ -10,6 +10,10 @@ gives the new state, or :data:`IMPOSSIBLE`. States and arguments are hashable.
 or leads both to the same state (registers and keys that are overwritten; not appends): then unknown operations need
 trying only where somebody waits for them. ``initial`` is the state before everything.
 
+``rule(arg)`` says the same as ``step`` without being asked for each state, where that can be said: (when, state, then),
+legal in :data:`ANY` state, only :data:`IN` *state* or in all but it (:data:`NOT_IN`), and the state *then*, or
+:data:`SAME`. Models that have rules for all their arguments can be searched by compiled loops.
+
 Limits. A model describes one object; :mod:`checkers.search` splits a history by object first (locality).
 """
 
@@ -24,6 +28,12 @@ State = Hashable
 
 IMPOSSIBLE: Final = object()
 """What ``step`` returns for an operation that cannot happen in that state."""
+
+ANY: Final = 0
+IN: Final = 1
+NOT_IN: Final = 2
+SAME: Final = object()
+Rule = tuple[int, State, Any]
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,8 @@ class Model:
     observer *arg* is legal? (A text that only grows must begin as the text that somebody reads.)"""
     states: Callable[[Iterable[Arg]], list[Any]] | None = None
     """All states to which operations with these arguments can lead, the initial one included, if they are few."""
+    rule: Callable[[Arg], Rule | None] | None = None
+    """``None`` for an argument without one."""
 
 
 def _register(state: Any, arg: Arg) -> Any:
@@ -54,6 +66,15 @@ def _register(state: Any, arg: Arg) -> Any:
     return state if state != arg[1] else IMPOSSIBLE
 
 
+def _register_rule(arg: Arg) -> Rule:
+    kind, value = arg[0], arg[1]
+    if kind == "write":
+        return ANY, None, value
+    if kind == "read":
+        return IN, value, SAME
+    return (IN, value, arg[2]) if kind == "cas" else (NOT_IN, value, SAME)
+
+
 def register(initial: State = None) -> Model:
     """``("write", v)``, ``("read", v)``, ``("cas", old, new)`` swapped, ``("refused", old)`` not swapped."""
 
@@ -61,7 +82,15 @@ def register(initial: State = None) -> Model:
         return list(dict.fromkeys([initial, *(arg[-1] for arg in args if arg[0] in ("write", "cas"))]))
 
     observers = ("read", "refused")
-    return Model("register", initial, _register, lambda arg: arg[0] in observers, is_lazy=True, states=states)
+    return Model(
+        "register",
+        initial,
+        _register,
+        lambda arg: arg[0] in observers,
+        is_lazy=True,
+        states=states,
+        rule=_register_rule,
+    )
 
 
 def _key(state: Any, arg: Arg) -> Any:
@@ -163,10 +192,17 @@ def _mutex(state: Any, arg: Arg) -> Any:
     return None if state == owner else IMPOSSIBLE
 
 
+def _mutex_rule(arg: Arg) -> Rule:
+    kind, owner = arg
+    if kind == "acquire":
+        return IN, None, owner
+    return (NOT_IN, None, SAME) if kind == "refused" else (IN, owner, None)
+
+
 def mutex() -> Model:
     """``("acquire", owner)``, ``("release", owner)``, ``("refused", owner)``; free at first."""
 
     def states(args: Iterable[Arg]) -> list[Any]:
         return list(dict.fromkeys([None, *(owner for kind, owner in args if kind == "acquire")]))
 
-    return Model("mutex", None, _mutex, lambda arg: arg[0] == "refused", is_lazy=True, states=states)
+    return Model("mutex", None, _mutex, lambda arg: arg[0] == "refused", is_lazy=True, states=states, rule=_mutex_rule)

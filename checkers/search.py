@@ -35,6 +35,7 @@ from dataclasses import replace
 from typing import Any
 
 from checkers.models import Model
+from checkers.search_compiled import CompiledTree, compiled_tree, is_worth_it
 from checkers.search_tree import Operation, SearchResult, Tree
 
 __all__ = ["Operation", "SearchResult", "search", "search_parts", "until"]
@@ -60,10 +61,11 @@ def search_parts(
     on."""
     open_ = list(range(len(parts)))
     spent, limit = 0, first
-    trees = {index: Tree(parts[index], model) for index in open_}
+    trees: dict[int, Tree | CompiledTree] = {}
     while open_:
         still = []
         for index in open_:
+            trees[index] = _tree(parts[index], model, limit, trees.get(index))
             result = _round(parts[index], trees[index], min(limit, budget))
             spent += result.configurations
             if result.linearizable is False:
@@ -76,7 +78,17 @@ def search_parts(
     return SearchResult(True, spent), -1
 
 
-def _round(operations: Sequence[Operation], tree: Tree, limit: int) -> SearchResult:
+def _tree(
+    operations: Sequence[Operation], model: Model, limit: int, before: Tree | CompiledTree | None = None
+) -> Tree | CompiledTree:
+    """The tree that was used *before*, or a new one; compiled as soon as that is worth it, the answers are the same."""
+    if isinstance(before, CompiledTree):
+        return before
+    compiled = compiled_tree(operations, model) if is_worth_it(len(operations), limit) else None
+    return compiled or before or Tree(operations, model)
+
+
+def _round(operations: Sequence[Operation], tree: Tree | CompiledTree, limit: int) -> SearchResult:
     """One part within *limit*; then a late proof, at the price of as much again for each length that is tried."""
     result = tree.run(limit)
     return result if result.linearizable is not None else late_proof(operations, tree.model, result, limit) or result
@@ -132,7 +144,7 @@ def _from(operations: Sequence[Operation], model: Model, begin: int) -> list[Ope
 def _is_illegal(operations: Sequence[Operation], model: Model, states: Sequence[Any], limit: int) -> bool:
     """Whether *operations* have no order from any of *states* on, as far as *limit* configurations tell."""
     for state in states:
-        result = Tree(operations, replace(model, initial=state)).run(limit)
+        result = _tree(operations, replace(model, initial=state), limit).run(limit)
         limit -= result.configurations
         if result.linearizable is not False:
             return False

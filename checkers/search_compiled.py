@@ -1,0 +1,127 @@
+"""The tree of the general search on numbers, compiled: the same answer after the same number of configurations.
+
+Question: a million operations, or ten million configurations: need they take minutes?
+
+Model. Where numba is installed and a model says by rules what its operations need and do (``Model.rule``: registers
+with swaps, locks), states and arguments become small integers and :mod:`checkers.search_loops` walks the tree of
+:mod:`checkers.search_tree` step by step: same order, same memory, same budget, so a search that is given up is given up
+at the same place, and what a failure shows is the same. Which of the two runs is a matter of time alone.
+
+Limits. Objects without rules (texts that grow, queues, streams) and histories with more than 62 operations open at once
+keep the plain tree. Loading numba takes most of a second (the first time ever, half a minute to compile): a search is
+handed over once it has :data:`LARGE` operations or may see :data:`MANY` configurations, or once the loops are loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from operator import eq, itemgetter
+from typing import Any
+
+import numpy as np
+
+from checkers.columns import Ints
+from checkers.models import SAME, Arg, Model
+from checkers.search_tree import Operation, SearchResult
+
+LARGE = 100_000
+MANY = 100_000
+SMALL = 16
+"""Fewer operations than these are not worth converting even where the loops are loaded."""
+
+_LOOPS = "checkers.search_loops"
+_CALL, _RET, _ARG = itemgetter(0), itemgetter(1), itemgetter(2)
+UNKNOWN = (1 << 63) - 1
+"""As a return."""
+
+
+def is_worth_it(operations: int, limit: int) -> bool:
+    """Whether a search of so many operations within *limit* configurations is to be handed over."""
+    if not _is_installed() or operations < SMALL:
+        return False
+    return _LOOPS in sys.modules or operations >= LARGE or limit >= MANY
+
+
+@cache
+def _is_installed() -> bool:
+    return find_spec("numba") is not None
+
+
+class CompiledTree:
+    """As :class:`checkers.search_tree.Tree`."""
+
+    def __init__(
+        self, operations: Sequence[Operation], model: Model, states: list[Any], columns: tuple[Any, ...]
+    ) -> None:
+        """*columns*: what :func:`checkers.search_loops.prepare` gave, and the rules; *states* by number."""
+        self.model = model
+        self._operations, self._states = operations, states
+        self._rows: Ints = columns[0]
+        self._columns = columns[1:]
+
+    def run(self, budget: int) -> SearchResult:
+        """Depth first from the beginning."""
+        from checkers.search_loops import LEGAL, SPENT, run
+
+        rank, reached = np.full(len(self._states) + 1, -1, dtype=np.int64), np.zeros(len(self._states), dtype=np.int64)
+        rank[0], rank[-1] = 0, 1
+        its: tuple[Any, ...] = (*self._columns, self.model.is_lazy, budget, reached, rank)
+        answer, count, deepest = run(*its)
+        if answer == LEGAL:
+            return SearchResult(True, count)
+        reason = f"more than {budget} configurations" if answer == SPENT else ""
+        stuck, shown = None, ()
+        if deepest >= 0:
+            stuck = self._operations[self._rows[deepest]]
+            stood = (reached == deepest + 1).nonzero()[0]
+            shown = tuple(self._states[state] for state in stood[rank[stood].argsort()].tolist())
+        return SearchResult(None if answer == SPENT else False, count, stuck, shown, reason)
+
+
+def compiled_tree(operations: Sequence[Operation], model: Model) -> CompiledTree | None:
+    """The tree of *operations*; ``None`` if it does not fit."""
+    from checkers.search_loops import prepare
+
+    if model.rule is None or not operations:
+        return None
+    numbers: defaultdict[Arg, int] = defaultdict(count().__next__)
+    kind = np.fromiter(map(numbers.__getitem__, map(_ARG, operations)), dtype=np.int64, count=len(operations))
+    call, ret = _stamps(operations)
+    states, rules = _rules(model, numbers)
+    if rules is None or call is None or ret is None:
+        return None
+    observes = np.array([model.observes(arg) for arg in numbers])
+    fits, *columns = prepare(call, ret, kind, observes)
+    return CompiledTree(operations, model, states, (*columns, rules)) if fits else None
+
+
+def _stamps(operations: Sequence[Operation]) -> tuple[Ints | None, Ints | None]:
+    """Calls and returns; ``None`` for what numbers of 64 bits cannot say."""
+    rets = list(map(_RET, operations))
+    unknown = rets.count(None)
+    call = np.array(list(map(_CALL, operations)))
+    ret = np.array([UNKNOWN if ret is None else ret for ret in rets] if unknown else rets)
+    fits = call.dtype == ret.dtype == np.int64 and int((ret == UNKNOWN).sum()) == unknown
+    return (call, ret) if fits else (None, None)
+
+
+def _rules(model: Model, args: Iterable[Arg]) -> tuple[list[Any], Ints | None]:
+    """(states by number, when and needed and then of each argument). A value that does not equal itself does not
+    fit."""
+    assert model.rule is not None
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    numbers[model.initial]
+    cells: list[int] = []
+    for arg in args:
+        rule = model.rule(arg)
+        if rule is None:
+            return [], None
+        when, state, then = rule
+        cells += (when, numbers[state], -1 if then is SAME else numbers[then])
+    states = list(numbers)
+    return states, np.array(cells).reshape(-1, 3) if all(map(eq, states, states)) else None
