@@ -105,8 +105,9 @@ class Environment(Protocol):
     def sync_dir(self, token: Hashable) -> None:
         """``on_synced("", token)`` when every earlier create, rename and delete is durable."""
 
-    def disk_usage(self) -> tuple[int, int]:
-        """(used, total) bytes of the disk that holds the node's folder."""
+    def disk_usage(self, path: str = "") -> tuple[int, int]:
+        """(used, total) bytes of the disk that holds *path* below the node's folder, or the folder itself. A path that
+        is not there yet would lie where the nearest folder above it lies."""
 
     def note(self, event: str, **fields: Any) -> None:
         """Structured trace of a decision (``flushed_to``, ``recovered``, ``became_master``); JSON values only."""

@@ -166,7 +166,7 @@ class FakeEnvironment:
     def sync_dir(self, token: Hashable) -> None:
         self.syncs.append(("", token))
 
-    def disk_usage(self) -> tuple[int, int]:
+    def disk_usage(self, path: str = "") -> tuple[int, int]:
         return 0, 1 << 30
 
     def note(self, event: str, **fields: Any) -> None:

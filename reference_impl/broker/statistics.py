@@ -82,12 +82,14 @@ class Statistics:
         """28: all values are texts."""
         store, counters = self._state.store, self._state.counters
         used, total = env.disk_usage()
+        ratios = {folder: _ratio(env, folder) for folder in store.config.commit_log_folders}
         table = {
             "bootTimestamp": counters.started_ms,
             "brokerVersion": OUR_VERSION,
             "brokerVersionDesc": version_name(OUR_VERSION),
             "commitLogDirCapacity": f"Total : {total} B, Free : {total - used} B.",
-            "commitLogDiskRatio": f"{used / total if total else 0.0:.2f}",
+            "commitLogDiskRatio": f"{min(ratios.values()):.2f}",
+            **{f"commitLogDiskRatio_{folder}": f"{ratio:.2f}" for folder, ratio in ratios.items()},
             "commitLogMaxOffset": store.log_end,
             "commitLogMinOffset": store.log_start,
             "msgGetTotalTodayNow": counters.messages_pulled,
@@ -217,3 +219,8 @@ def _runtime_text(elapsed_ms: int) -> str:
     seconds = max(0, elapsed_ms) // 1000
     days, hours, minutes = seconds // 86_400, seconds // 3600 % 24, seconds // 60 % 60
     return f"[ {days} days, {hours} hours, {minutes} minutes, {seconds % 60} seconds ]"
+
+
+def _ratio(env: Environment, folder: str) -> float:
+    used, total = env.disk_usage(folder)
+    return used / total if total else 0.0

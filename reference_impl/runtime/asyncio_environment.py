@@ -232,8 +232,8 @@ class AsyncioEnvironment:
     def sync_dir(self, token: Hashable) -> None:
         self._syncing.append((None, token))
 
-    def disk_usage(self) -> tuple[int, int]:
-        return self._disk.usage()
+    def disk_usage(self, path: str = "") -> tuple[int, int]:
+        return self._disk.usage(path)
 
     # -- Environment: the node itself ------------------------------------------------------------------------------
 

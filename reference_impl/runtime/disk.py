@@ -79,9 +79,14 @@ class Disk:
         """Names that start with *prefix*, sorted; a missing folder holds none."""
         return sorted(name for name in self._walk(os.path.dirname(prefix)) if name.startswith(prefix))
 
-    def usage(self) -> tuple[int, int]:
-        """(used, total) bytes of the file system, as an ordinary user sees them (reserved blocks count as used)."""
-        space = os.statvfs(self._home)
+    def usage(self, path: str = "") -> tuple[int, int]:
+        """(used, total) bytes of the file system of *path*, or of the nearest folder above it that is there, as an
+        ordinary user sees them (reserved blocks count as used)."""
+        place = os.path.join(self._home, path)
+        while path and not os.path.exists(place):
+            path = os.path.dirname(path)
+            place = os.path.join(self._home, path)
+        space = os.statvfs(place)
         return (space.f_blocks - space.f_bavail) * space.f_frsize, space.f_blocks * space.f_frsize
 
     # -- changing --------------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     store_path_root_dir: str = "store"
     store_path_commit_log: str = ""
     """Folders between commas; the log's files go round them. Empty: ``commitlog`` below the root."""
+    read_only_commit_log_store_paths: str = ""
+    """Folders between commas whose files are read, but where no new ones are made."""
     broker_role: BrokerRole = "ASYNC_MASTER"
     flush_disk_type: FlushDiskType = "ASYNC_FLUSH"
 
@@ -105,6 +107,12 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((self.store_path_commit_log or f"{self.store_path_root_dir}/commitlog").split(","))
 
     @property
+    def read_only_folders(self) -> tuple[str, ...]:
+        """Folders of the log that take no new files."""
+        paths = self.read_only_commit_log_store_paths
+        return tuple(paths.split(",")) if paths.strip() else ()
+
+    @property
     def write_buffers(self) -> int:
         """How many buffers the log's files may use (RocketMQ: MessageStoreConfig#isTransientStorePoolEnable)."""
         is_used = self.flush_disk_type == "ASYNC_FLUSH" and self.broker_role != "SLAVE"
@@ -128,6 +136,11 @@ def _refuse_unsupported(properties: Mapping[str, str]) -> None:
     folders = properties["storePathCommitLog"].split(",") if "storePathCommitLog" in properties else []
     for folder in folders:
         _relative("storePathCommitLog", folder)
+    read_only = [path for path in properties.get("readOnlyCommitLogStorePaths", "").split(",") if path.strip()]
+    for folder in read_only:
+        _relative("readOnlyCommitLogStorePaths", folder)
+    if folders and not set(folders) - set(read_only):
+        raise ValueError("readOnlyCommitLogStorePaths: no folder of storePathCommitLog is left to write to")
     if len(set(folders)) < len(folders):
         raise ValueError(f"storePathCommitLog: a folder stands there twice: {properties['storePathCommitLog']!r}")
     for name in ("storePathConsumeQueue", "storePathIndex"):

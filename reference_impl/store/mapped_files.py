@@ -3,8 +3,10 @@
 Question: where do bytes go, and how far have they been written, read and forced?
 
 Model (RocketMQ: MappedFileQueue, MappedFile, MultiPathMappedFileQueue). Files are created at full size, filled with
-zeros, and named by the offset of their first byte, 20 digits; where there are several folders they go round them. Of
-each file the store remembers two positions; readers see everything below *wrote*:
+zeros, and named by the offset of their first byte, 20 digits. Where there are several folders they go round them in
+the order of the alphabet, past those that are read-only, and past full ones as long as another is left; what was made
+in advance in a folder that is passed over later goes (RocketMQ leaves it). Of each file the store remembers two
+positions; readers see everything below *wrote*:
 
     0 ............ flushed ............ wrote ............ size
       durable        visible, at risk     zeros or old bytes
@@ -87,8 +89,13 @@ class MappedFiles:
         is_precreating: bool = False,
         is_strict: bool = False,
         buffers: int = 0,
+        read_only: tuple[str, ...] = (),
     ) -> None:
-        self.folders = folder if isinstance(folder, tuple) else (folder,)
+        given = folder if isinstance(folder, tuple) else (folder,)
+        self.folders = tuple(dict.fromkeys(given + read_only))
+        self._writable = sorted(name for name in given if name not in read_only)
+        self.full_folders: frozenset[str] = frozenset()
+        """Whose disks are nearly full (told by retention)."""
         self.file_size = file_size
         self.files: list[MappedFile] = []
         self.flushed_to = 0
@@ -129,8 +136,9 @@ class MappedFiles:
         return sum(len(file.pending or b"") for file in self._uncommitted)
 
     def name(self, start: int) -> str:
-        """The file that begins at offset *start*."""
-        return f"{self.folders[start // self.file_size % len(self.folders)]}/{start:020d}"
+        """The file that begins at offset *start*, if it is made now (RocketMQ: tryCreateMappedFile)."""
+        folders = [name for name in self._writable if name not in self.full_folders] or self._writable
+        return f"{folders[start // self.file_size % len(folders)]}/{start:020d}"
 
     def find(self, offset: int) -> MappedFile | None:
         """The file that holds *offset*, written or not."""
@@ -176,6 +184,8 @@ class MappedFiles:
         if name == self._precreated:
             self._precreated, is_buffered = "", self._precreated_is_buffered
         else:
+            if self._precreated and len(self.folders) > 1:
+                self.drop_precreated(env)
             env.create(name, self.file_size)
             self._forcing.names_changed()
             is_buffered = self._borrow()
@@ -338,7 +348,7 @@ class MappedFiles:
         self.flushed_to = 0
 
     def drop_precreated(self, env: Environment) -> None:
-        """An orderly stop leaves no file behind that was only created in advance."""
+        """An orderly stop, or a folder that became full, leaves no file behind that was only created in advance."""
         if self._precreated:
             try:
                 self._delete(env, self._precreated)

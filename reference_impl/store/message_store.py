@@ -111,6 +111,7 @@ class MessageStore:
             is_precreating=True,
             is_strict=config.strict_flush and "failed-force-counts" not in self.defects,
             buffers=config.write_buffers,
+            read_only=config.read_only_folders,
         )
         log.on_force_failed = self._force_failed
         log.skips_old_file = "roll-skips-flush" in self.defects

@@ -9,6 +9,9 @@ and then every 10 s files are cleaned. The disk's ratio is used / total, in whol
     above 85 %   the oldest files go whatever their age and whoever still wants them (cleanFileForciblyEnable)
     above 90 %   DISK_FULL: puts are refused until the ratio is back at 90 % or below
 
+Where the log has several folders, the smallest ratio of their disks counts, or that of the queues' disk if that is the
+greater; no new file of the log is made in those above 85 %.
+
 At most 10 files a run, 100 ms apart, oldest first, up to the first that is not due; the last file never. Then queue and
 index files that point below the log's start.
 
@@ -90,7 +93,7 @@ class Retention:
 
     def check_disk(self, env: Environment) -> int:
         """Set or clear DISK_FULL; returns the ratio in per cent."""
-        percent = disk_percent(env)
+        percent = self._percent(env)
         if percent > self._config.disk_space_warning_level_ratio:
             changed = self._flags.set(DISK_FULL)
         else:
@@ -100,9 +103,16 @@ class Retention:
             self._on_flags()
         return percent
 
+    def _percent(self, env: Environment) -> int:
+        """RocketMQ: calcStorePathPhysicRatio, isSpaceFull. Folders that are nearly full are told to the log."""
+        percents = {folder: disk_percent(env, folder) for folder in self._config.commit_log_folders}
+        limit = self._config.disk_space_clean_forcibly_ratio
+        self._log.full_folders = frozenset(folder for folder, percent in percents.items() if percent > limit)
+        return max(min(percents.values()), disk_percent(env, self._queues.folder))
+
     def _is_space_short(self, env: Environment) -> bool:
         """RocketMQ: isSpaceToDelete. Between the two upper marks DISK_FULL is neither set nor cleared here."""
-        percent = disk_percent(env)
+        percent = self._percent(env)
         self._is_forced = percent > self._config.disk_space_clean_forcibly_ratio
         if percent > self._config.disk_space_warning_level_ratio or not self._is_forced:
             self.check_disk(env)
@@ -159,7 +169,7 @@ class Retention:
         env.set_timer(CLEAN_TIMER, self._config.clean_resource_interval * MS)
 
 
-def disk_percent(env: Environment) -> int:
-    """Used share of the disk in whole per cent, rounded up."""
-    used, total = env.disk_usage()
+def disk_percent(env: Environment, path: str = "") -> int:
+    """Used share of the disk that holds *path* in whole per cent, rounded up."""
+    used, total = env.disk_usage(path)
     return -(-used * 100 // total) if total > 0 else 0

@@ -171,8 +171,8 @@ class Life:
     def sync_dir(self, token: Hashable) -> None:
         self._disk.sync_dir(token, self.take_synced)
 
-    def disk_usage(self) -> tuple[int, int]:
-        return self._disk.usage()
+    def disk_usage(self, path: str = "") -> tuple[int, int]:
+        return self._disk.usage()  # a simulated node has one disk
 
     # -- Environment: the rest ---------------------------------------------------------------------------------------
 

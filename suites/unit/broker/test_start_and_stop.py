@@ -176,12 +176,12 @@ def test_a_full_disk_refuses_sends_with_14_and_still_serves_pulls() -> None:
     made = BrokerByHand()
     made.create_topic("T")
     assert made.send("T", b"before").code == 0
-    made.env.disk_usage = lambda: (92, 100)  # type: ignore[method-assign]
+    made.env.disk_usage = lambda path="": (92, 100)  # type: ignore[method-assign]
     made.env.advance(11 * SECOND)
     refused = made.send("T", b"full")
     assert (refused.code, refused.fields) == (14, {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"})
     assert [answer.code for answer in made.pull("T", 0)] == [0]
-    made.env.disk_usage = lambda: (50, 100)  # type: ignore[method-assign]
+    made.env.disk_usage = lambda path="": (50, 100)  # type: ignore[method-assign]
     made.env.advance(11 * SECOND)
     assert made.send("T", b"after").code == 0
 

@@ -237,3 +237,15 @@ def test_syncs_come_back_as_steps(stage: Stage) -> None:
 def test_disk_usage_is_that_of_the_file_system(stage: Stage) -> None:
     used, total = stage.host(ScriptRole()).disk_usage()
     assert 0 < used <= total
+
+
+def test_a_path_that_is_not_there_yet_would_lie_where_the_folder_above_it_lies(stage: Stage) -> None:
+    env = stage.host(ScriptRole())
+    assert env.disk_usage("none/of/these")[1] == env.disk_usage()[1]
+
+
+def test_a_folder_may_lie_on_another_disk(stage: Stage) -> None:
+    env = stage.host(ScriptRole())
+    (stage.folder / "0" / "shared").symlink_to("/dev/shm")
+    space = os.statvfs("/dev/shm")
+    assert env.disk_usage("shared/log")[1] == space.f_blocks * space.f_frsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from harness.backends.sim.models import DiskModel
@@ -64,6 +65,58 @@ def test_what_lay_in_a_lost_folder_is_passed_over() -> None:
             w.disk.delete(name)
     w.start()
     assert names_of(w) == [f"m{i}" for i in (*range(9), *range(18, 27))]
+
+
+def test_folders_are_gone_round_in_the_order_of_the_alphabet() -> None:
+    w = filled(30, storePathCommitLog="c/log,a/log,b/log")
+    for folder, number in (("a", 0), ("b", 1), ("c", 2)):
+        assert w.names(f"{folder}/")[0] == f"log/{number * FILE:020d}"
+
+
+def test_a_read_only_folder_is_read_and_gets_no_new_files() -> None:
+    w = filled(30, storePathCommitLog="a/log,b/log").stop()
+    before = w.names("a/")
+    w.config = msgspec.structs.replace(w.config, read_only_commit_log_store_paths="a/log")
+    w.start()
+    assert names_of(w) == [f"m{i}" for i in range(30)]
+    send_more(w, 30, 60)
+    assert w.names("a/") == before
+    assert names_of(w) == [f"m{i}" for i in range(60)]
+
+
+def send_more(w: World, begin: int, end: int) -> None:
+    w.send_ok(*[padded(f"m{i}") for i in range(begin, end)])
+
+
+def fill_folder(w: World, folder: str, percent: int) -> None:
+    """And wait until that is noticed."""
+    w.usages[folder] = (percent, 100)
+    w.run(11)
+
+
+def test_a_full_folder_is_passed_over_until_there_is_room() -> None:
+    w = filled(0, storePathCommitLog="a/log,b/log,c/log")
+    fill_folder(w, "b/log", 86)
+    send_more(w, 0, 60)
+    assert w.names("b/") == []
+    assert len(w.names("a/")) + len(w.names("c/")) == 8  # six full ones, the seventh, and one made in advance
+    fill_folder(w, "b/log", 85)
+    send_more(w, 60, 120)
+    assert w.names("b/") != []
+    w.kill()
+    w.start()
+    assert names_of(w) == [f"m{i}" for i in range(120)]
+    starts = sorted(name.rpartition("/")[2] for name in w.names("") if name[:2] in ("a/", "b/", "c/"))
+    assert len(starts) == len(set(starts)), "a file made in advance was left behind"
+
+
+def test_where_all_folders_are_full_none_is_passed_over() -> None:
+    w = filled(0, storePathCommitLog="a/log,b/log")
+    for folder in ("a/log", "b/log"):
+        fill_folder(w, folder, 89)
+    send_more(w, 0, 30)
+    assert w.names("a/")
+    assert w.names("b/")
 
 
 # --- stop and kill ---------------------------------------------------------------------------------------------------

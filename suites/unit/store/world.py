@@ -108,8 +108,8 @@ class Life:
         else:
             assert self.world.store.on_synced(self, file, token)
 
-    def disk_usage(self) -> tuple[int, int]:
-        return self.world.usage or self.world.disk.usage()
+    def disk_usage(self, path: str = "") -> tuple[int, int]:
+        return self.world.usages.get(path) or self.world.usage or self.world.disk.usage()
 
     def note(self, event: str, **fields: Any) -> None:
         self.world.notes.append((event, fields))
@@ -157,6 +157,8 @@ class World:
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.syncs: list[str] = []
         self.usage: tuple[int, int] | None = None
+        self.usages: dict[str, tuple[int, int]] = {}
+        """Of single paths, which then have disks of their own."""
         self.wall_step_ms = 0
         self._lives = 0
         self.store: MessageStore
