@@ -85,13 +85,16 @@ def begins_later(history: History, facts: RunFacts) -> Ints:
         return rows
     first = _first_read(history, rows)
     sends = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
+    names = [history.queues.broker_of(queue) for queue in ops.queue[rows].tolist()]
+    retentions = {name: Retention.of(history, facts, name) for name in sorted(set(names))}
     kept = []
-    for row, begin in zip(rows.tolist(), first.tolist(), strict=True):
+    for row, begin, name in zip(rows.tolist(), first.tolist(), names, strict=True):
+        if not retentions[name].last_file:
+            continue  # the last file never goes, and there is no other
         between = sends[(ops.queue[sends] == ops.queue[row]) & (ops.offset[sends] >= ops.offset[row])]
         between = between[ops.offset[between] < begin]
-        retention = Retention.of(history, facts, history.queues.broker_of(int(ops.queue[row])))
         told_ns = np.full(len(between), ops.complete_ns[row], dtype=np.int64)
-        if retention.lets_go(ops.invoke_ns[between], ops.position[between], told_ns).all():
+        if retentions[name].lets_go(ops.invoke_ns[between], ops.position[between], told_ns).all():
             kept.append(row)
     return np.array(kept, dtype=np.int64)
 
