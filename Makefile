@@ -1,9 +1,10 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test lint soak fuzz museum benchmarks docs clean
+.PHONY: help demo test compiled lint soak fuzz museum benchmarks docs clean
 
 help:
 	@echo 'make demo        brokers die, verdicts, a dashboard (three minutes after downloads)'
 	@echo 'make test        every check and test that this machine can run; names what it cannot'
+	@echo 'make compiled    numba is installed, and the compiled checkers held against the others'
 	@echo 'make lint        formatting, types, import rules'
 	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
 	@echo 'make fuzz        checkers against brute force on random histories'
@@ -16,6 +17,10 @@ demo: .venv/.mqchaos-setup
 
 test: .venv/.mqchaos-setup lint
 	.venv/bin/python -m pytest suites -n 2 --dist loadgroup
+
+compiled: .venv/.mqchaos-setup
+	.venv/bin/python -m pip install -q --disable-pip-version-check -e '.[compiled]'
+	.venv/bin/python -m pytest suites/unit/checkers -k compiled -n 2 --dist loadgroup
 
 lint: .venv/.mqchaos-setup
 	.venv/bin/ruff format --check -q .
