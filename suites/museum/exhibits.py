@@ -87,7 +87,7 @@ EXHIBITS: Final = {
     "ha-new-slave-counts": Exhibit("new-slave-adopted", LOST, ADOPTED),
     "ha-counts-sent": Exhibit("cut-off-slave-adopted", LOST, ADOPTED),
     "slave-acks-in-memory": Exhibit("pair-dies", LOST, ADOPTED),
-    "transfer-acks-all": Exhibit("pair-dies", LOST, ADOPTED),
+    "transfer-acks-all": Exhibit("full-slave-adopted", LOST, ADOPTED),
     "slave-timeout-is-ok": Exhibit("cut-off-slave-adopted", LOST, ADOPTED),
     "slave-takes-messages": Exhibit("slave-beside-group", ("slave-stored",), ("broker-a-1",)),
     "slave-empties-topics": Exhibit("tables", ("not-shown", "gone-again"), ("broker-a-1 had to show topic",)),
