@@ -1,11 +1,11 @@
 """One row a run: promised, lost and duplicated messages, counted from the raw operations.
 
 ``promised``    messages with an ``ok`` send
-``lost``        of those, never seen by a read of the drain phase
+``lost``        of those, never seen by a read of the drain phase (nor are those that expired)
 ``duplicated``  messages that the drain saw at more than one place (queue, offset)
 ``recovered``   messages without a promise that the drain saw all the same
 ``oldest_lost_ms``  acknowledgement of the oldest lost message to the first fault after it (null: none lost)
-``checker_lost`` what the accounting check counted, from ``verdicts``: the two must agree
+``checker_lost`` what the accounting check counted, lost or expired, from ``verdicts``: the two must agree
 """
 
 QUERY = """
@@ -28,7 +28,8 @@ WITH sends AS (
           WHERE f.promised AND f.places = 0 GROUP BY f.run, f.message, f.acked_ns) f
     GROUP BY f.run
 ), judged AS (
-    SELECT run, max(try_cast(get_json_object(measures, '$.lost') AS bigint)) AS checker_lost
+    SELECT run, max(try_cast(get_json_object(measures, '$.lost') AS bigint)
+                    + coalesce(try_cast(get_json_object(measures, '$.expired') AS bigint), 0)) AS checker_lost
     FROM verdicts WHERE check = 'accounting' GROUP BY run
 )
 SELECT r.run, r.mode, r.flush, r.fault, r.backend, r.target, r.defects, r.outcome, r.scenario,
