@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.figure import Figure, processor_seconds
-from checkers import schema
+from checkers import schema, search_compiled
 from checkers.columns import NEVER
 from checkers.events import positions
 from checkers.facts import RunFacts
@@ -45,6 +45,7 @@ from checkers.log_check import check_logs
 from checkers.log_compiled import LARGE
 from checkers.models import key, register
 from checkers.queue import QueueInput, check_queue, total_queue
+from checkers.queue_compiled import is_plainly_legal
 from checkers.register import check_register
 from checkers.search import Operation, search, search_parts
 from checkers.sessions import check_sessions, claims_of
@@ -76,6 +77,7 @@ def measure(quick: bool) -> Iterator[Figure]:
     yield from searched(size)
     if not quick:
         yield from memory()
+        yield from compiled()
     yield from beside_porcupine(quick)
 
 
@@ -265,13 +267,59 @@ def agree(answer: bool | None, wanted: bool) -> None:
 def memory() -> Iterator[Figure]:
     """Ten million operations, about fifty million messages read, in a process of its own: time and peak."""
     size = 10 * MILLION
-    with get_context("spawn").Pool(1) as pool:
-        seconds, columns, peak, messages = pool.apply(_large, (size,))
+    seconds, columns, peak, messages = _apart(_large, size)
     label = f"log, {size:,} ops, {messages:,} messages read"
     path = "numpy" if find_spec("numba") is None else "compiled"
     yield Figure(label, size / seconds, "ops/s", note=f"{seconds:.2f} s of processor time, {path}")
     beyond = (peak - columns) / size
     yield Figure("its peak memory beyond the columns", beyond, "bytes/op", at_most=150)
+
+
+def compiled() -> Iterator[Figure]:
+    """What numba makes of a queue and of the search, each in a process of its own, so that the figures of the plain
+    paths stay those of the plain paths. Without numba the queue is decided by numpy and nothing else is shown."""
+    size, is_there = 10 * MILLION, find_spec("numba") is not None
+    note = "compiled" if is_there else "numpy"
+    seconds, columns, peak = _apart(_large_queue, size)
+    label = f"FIFO queue, from an event log, {size:,} ops"
+    yield Figure(label, size / seconds, "ops/s", at_least=15e6 if is_there else None, note=note)
+    yield Figure("its peak memory beyond the columns", (peak - columns) / size, "bytes/op", at_most=150)
+    if not is_there:
+        return
+    yield Figure("102 etcd logs, search, compiled", _apart(_etcd_compiled) * 1e3, "ms", at_most=10)
+    seconds, peak = _apart(_large_search, MILLION)
+    label = f"register with swaps, repeated values, {MILLION:,} ops, 10 clients, search, compiled"
+    yield Figure(label, seconds, "s", at_most=2, note="from operations as Python objects")
+    yield Figure("the peak of that process, with the operations", peak / 1e6, "MB", at_most=1000)
+
+
+def _apart(work: Callable[..., Any], *args: object) -> Any:
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, args)
+
+
+def _large_queue(size: int) -> tuple[float, int, int]:
+    """(seconds, bytes of the columns, these and what the checker added at its peak)."""
+    queue = on_events(queue_history(size))
+    columns = sum(getattr(queue, name).nbytes for name in queue.__slots__)
+    must(is_plainly_legal(on_events(queue_history(1000)), True))  # whatever is compiled is compiled by now
+    before = _resident()
+    _reset_peak()
+    seconds = best(lambda: must(check_queue(queue).linearizable))
+    return seconds, columns, max(_peak() - before, 0) + columns
+
+
+def _etcd_compiled() -> float:
+    logs = etcd_logs()
+    agree(search(unanswered_writes(search_compiled.LARGE, 0), register()).linearizable, False)
+    return best(partial(judge_etcd, logs), 15)
+
+
+def _large_search(size: int) -> tuple[float, int]:
+    """(seconds, bytes of the process at its peak)."""
+    operations = [operation for operation in unanswered_writes(size, 0) if operation.arg != ("read", 5)]
+    _reset_peak()
+    return best(lambda: must(search(operations, register()).linearizable)), _peak()
 
 
 def _large(size: int) -> tuple[float, int, int, int]:

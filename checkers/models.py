@@ -12,7 +12,8 @@ trying only where somebody waits for them. ``initial`` is the state before every
 
 ``rule(arg)`` says the same as ``step`` without being asked for each state, where that can be said: (when, state, then),
 legal in :data:`ANY` state, only :data:`IN` *state* or in all but it (:data:`NOT_IN`), and the state *then*, or
-:data:`SAME`. Models that have rules for all their arguments can be searched by compiled loops.
+:data:`SAME` if and only if the operation observes. Models with rules for all arguments are searched by compiled loops
+where these are installed.
 
 Limits. A model describes one object; :mod:`checkers.search` splits a history by object first (locality).
 """

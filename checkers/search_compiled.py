@@ -18,6 +18,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
 from operator import eq, itemgetter
@@ -66,48 +67,44 @@ class CompiledTree:
 
     def run(self, budget: int) -> SearchResult:
         """Depth first from the beginning."""
-        from checkers.search_loops import LEGAL, SPENT, run
-
-        rank, reached = np.full(len(self._states) + 1, -1, dtype=np.int64), np.zeros(len(self._states), dtype=np.int64)
-        rank[0], rank[-1] = 0, 1
-        its: tuple[Any, ...] = (*self._columns, self.model.is_lazy, budget, reached, rank)
-        answer, count, deepest = run(*its)
-        if answer == LEGAL:
+        loops, marks = _loops(), np.zeros((2, len(self._states) + 1), dtype=np.int64)
+        answer, count, deepest = loops.run(*self._columns, self.model.is_lazy, budget, marks)
+        if answer == loops.LEGAL:
             return SearchResult(True, count)
-        reason = f"more than {budget} configurations" if answer == SPENT else ""
-        stuck, shown = None, ()
-        if deepest >= 0:
-            stuck = self._operations[self._rows[deepest]]
-            stood = (reached == deepest + 1).nonzero()[0]
-            shown = tuple(self._states[state] for state in stood[rank[stood].argsort()].tolist())
-        return SearchResult(None if answer == SPENT else False, count, stuck, shown, reason)
+        is_spent = answer == loops.SPENT
+        stuck, shown = (
+            (self._operations[self._rows[deepest]], self._shown(marks, deepest)) if deepest >= 0 else (None, ())
+        )
+        reason = f"more than {budget} configurations" if is_spent else ""
+        return SearchResult(None if is_spent else False, count, stuck, shown, reason)
+
+    def _shown(self, marks: Ints, deepest: int) -> tuple[Any, ...]:
+        """The states in which the deepest stood, in the order in which they were met."""
+        reached, rank = marks.tolist()
+        stood = [state for state in range(len(self._states)) if reached[state] == deepest + 1]
+        return tuple(self._states[state] for state in sorted(stood, key=rank.__getitem__))
+
+
+@cache
+def _loops() -> Any:
+    return import_module(_LOOPS)
 
 
 def compiled_tree(operations: Sequence[Operation], model: Model) -> CompiledTree | None:
     """The tree of *operations*; ``None`` if it does not fit."""
-    from checkers.search_loops import prepare
-
     if model.rule is None or not operations:
         return None
     numbers: defaultdict[Arg, int] = defaultdict(count().__next__)
     kind = np.fromiter(map(numbers.__getitem__, map(_ARG, operations)), dtype=np.int64, count=len(operations))
-    call, ret = _stamps(operations)
-    states, rules = _rules(model, numbers)
-    if rules is None or call is None or ret is None:
-        return None
-    observes = np.array([model.observes(arg) for arg in numbers])
-    fits, *columns = prepare(call, ret, kind, observes)
-    return CompiledTree(operations, model, states, (*columns, rules)) if fits else None
-
-
-def _stamps(operations: Sequence[Operation]) -> tuple[Ints | None, Ints | None]:
-    """Calls and returns; ``None`` for what numbers of 64 bits cannot say."""
     rets = list(map(_RET, operations))
     unknown = rets.count(None)
     call = np.array(list(map(_CALL, operations)))
     ret = np.array([UNKNOWN if ret is None else ret for ret in rets] if unknown else rets)
-    fits = call.dtype == ret.dtype == np.int64 and int((ret == UNKNOWN).sum()) == unknown
-    return (call, ret) if fits else (None, None)
+    states, rules = _rules(model, numbers)
+    if rules is None or call.dtype != np.int64 or ret.dtype != np.int64:
+        return None
+    fits, *columns = _loops().prepare(call, ret, kind, rules, unknown)
+    return CompiledTree(operations, model, states, (*columns, rules)) if fits else None
 
 
 def _rules(model: Model, args: Iterable[Arg]) -> tuple[list[Any], Ints | None]:

@@ -45,32 +45,28 @@ def _compiled(loop: Loop) -> Loop:
 
 
 @_compiled
-def prepare(
-    call: Ints, ret: Ints, kind: Ints, observes: Bools
-) -> tuple[bool, Ints, Ints, Ints, Ints, Ints, Ints, Small, Ints, Ints, Ints]:
-    """Whether they fit, and then the rows with an answer in the order of their returns, and what :func:`run` wants to
-    know: of these, and of the unknown ones. *observes* is by argument, everything else by operation."""
+def prepare(call: Ints, ret: Ints, kind: Ints, rules: Ints, unknown: int) -> tuple[bool, Ints, Ints, Small, Ints, Ints]:
+    """(whether they fit, the rows with an answer in the order of their returns, and what :func:`run` wants to know).
+
+    *rules* are by argument, *kind* says which that is; *unknown* of all operations have no answer.
+    """
     by_call = np.argsort(call, kind="mergesort")
     by_ret = by_call[np.argsort(ret[by_call], kind="mergesort")]
-    known = by_ret[: np.searchsorted(ret[by_ret], UNKNOWN)]
-    place = np.full(len(call), -1, dtype=np.int64)
-    place[known] = np.arange(len(known))
-    opened = place[by_call]
-    opened = opened[opened >= 0]
-    calls, returns, kinds = call[known], ret[known], kind[known]
-    bit, begin, split = (
-        np.zeros(len(known), np.int64),
-        np.zeros(len(known) + 1, np.int64),
-        np.zeros(len(known), np.int64),
-    )
-    members = np.empty(4 * len(known) + OPEN_MAX, dtype=np.int32)
-    if (calls > returns).any():
-        fits = False
-    else:
-        members, fits = _candidates(calls, returns, opened, observes[kinds], members, bit, begin, split)
-    lost = by_call[place[by_call] < 0]
-    groups, first, lost_calls = _groups(call, kind, lost[~observes[kind[lost]]], len(observes))
-    return fits, known, returns, kinds, bit, begin, split, members, groups, first, lost_calls
+    count = np.searchsorted(ret[by_ret], UNKNOWN)
+    known, place = by_ret[:count], np.full(len(call), -1, dtype=np.int64)
+    place[known] = np.arange(count)
+    opened, lost = by_call[place[by_call] >= 0], by_call[place[by_call] < 0]
+    observes = rules[:, 2] < 0
+    table, members = np.zeros((5, count + 1), dtype=np.int64), np.empty(4 * count + OPEN_MAX, dtype=np.int32)
+    table[0, :count], table[1, :count] = ret[known], kind[known]
+    fits = len(lost) == unknown and bool((call[known] <= ret[known]).all())
+    if fits:
+        bit, begin, split = table[2], table[3], table[4]
+        members, fits = _candidates(
+            call[known], ret[known], place[opened], observes[kind[known]], members, bit, begin, split
+        )
+    groups, calls = _groups(call, kind, lost[~observes[kind[lost]]], len(observes))
+    return fits, known, table, members, groups, calls
 
 
 @_compiled
@@ -124,9 +120,9 @@ def _copy(active: Small, width: int, observes: Bools, wanted: bool, members: Sma
 
 
 @_compiled
-def _groups(call: Ints, kind: Ints, rows: Ints, kinds: int) -> tuple[Ints, Ints, Ints]:
-    """*rows*, by call: argument and first place of each group of equal ones, in the order in which they begin; then
-    their calls by group."""
+def _groups(call: Ints, kind: Ints, rows: Ints, kinds: int) -> tuple[Ints, Ints]:
+    """*rows*, by call: (arguments of the groups of equal ones, in the order in which they begin, above their first
+    places; their calls by group)."""
     size, groups = np.zeros(kinds, dtype=np.int64), np.empty(len(rows), dtype=np.int64)
     some = 0
     for row in rows:
@@ -134,15 +130,16 @@ def _groups(call: Ints, kind: Ints, rows: Ints, kinds: int) -> tuple[Ints, Ints,
             groups[some] = kind[row]
             some += 1
         size[kind[row]] += 1
-    first = np.zeros(some + 1, dtype=np.int64)
+    table = np.zeros((2, some + 1), dtype=np.int64)
     for group in range(some):
-        first[group + 1] = first[group] + size[groups[group]]
-        size[groups[group]] = first[group]
+        table[0, group] = groups[group]
+        table[1, group + 1] = table[1, group] + size[groups[group]]
+        size[groups[group]] = table[1, group]
     calls = np.empty(len(rows), dtype=np.int64)
     for row in rows:
         calls[size[kind[row]]] = call[row]
         size[kind[row]] += 1
-    return groups[:some], first, calls
+    return table, calls
 
 
 @_compiled
@@ -157,15 +154,16 @@ def _room(array: Small, used: int, more: int) -> Small:
 
 @_compiled
 def _step(state: int, arg: int, rules: Ints, rank: Ints) -> int:
-    """The state after, −1 if impossible. ``rank``: which states have been met, in which order; its last: how many."""
+    """The state after, −1 if impossible. ``rank``: which states have been met, in which order (0: not); its last: how
+    many."""
     if not _is_legal(state, arg, rules):
         return -1
     after = int(rules[arg, 2])
     if after < 0:
         return state
-    if rank[after] < 0:
-        rank[after] = rank[-1]
+    if rank[after] == 0:
         rank[-1] += 1
+        rank[after] = rank[-1]
     return after
 
 
@@ -307,20 +305,22 @@ def _observe(
 
 @_compiled
 def run(
-    ret: Ints, arg: Ints, bit: Ints, begin: Ints, split: Ints, members: Small, groups: Ints, first: Ints, calls: Ints,
-    rules: Ints, is_lazy: bool, budget: int, reached: Ints, rank: Ints,
-) -> tuple[int, int, int]:  # fmt: skip
+    by_ret: Ints, members: Small, groups: Ints, calls: Ints, rules: Ints, is_lazy: bool, budget: int, marks: Ints
+) -> tuple[int, int, int]:
     """(answer, configurations, the greatest R that one of them had). State 0 is the initial one.
 
-    ``reached``: by state, R plus one of the configurations that stood in it.
+    ``marks``, by state: R plus one of the last configurations that stood in it; below, in which order they were met.
     """
-    end, more = len(bit), OPEN_MAX + len(groups)
-    counts, rows = np.zeros((16, len(groups)), dtype=np.int32), np.full(64, -1, dtype=np.int32)
+    ret, arg, bit, begin, split = by_ret[0][:-1], by_ret[1][:-1], by_ret[2][:-1], by_ret[3], by_ret[4][:-1]
+    lost, first, reached, rank = groups[0][:-1], groups[1], marks[0], marks[1]
+    rank[0] = rank[-1] = 1
+    end, more = len(bit), OPEN_MAX + len(lost)
+    counts, rows = np.zeros((16, len(lost)), dtype=np.int32), np.full(64, -1, dtype=np.int32)
     rows[_place_of_row(counts, 0, len(rows))] = 0
     table, sets, masks = np.full(1024, -1, np.int32), np.empty((512, 4), np.int32), np.empty(512, np.int64)
     stack, open_ = np.empty((512, 3), dtype=np.int32), np.empty(512, dtype=np.int64)
-    after, ready = np.empty(OPEN_MAX, dtype=np.int64), np.empty(len(groups), dtype=np.int64)
-    waiting, idle = np.empty(OPEN_MAX + len(groups), dtype=np.int64), 0
+    after, ready = np.empty(OPEN_MAX, dtype=np.int64), np.empty(len(lost), dtype=np.int64)
+    waiting, idle = np.empty(OPEN_MAX + len(lost), dtype=np.int64), 0
     stack[0], open_[0] = 0, 0
     top, count, deepest, kept = 1, 0, -1, 1
     while top:
@@ -344,7 +344,7 @@ def run(
             stack, open_ = _twice(stack, open_)
         known = members[split[at] : begin[at + 1]]
         idle = _try(state, mask, known, arg, bit, rules, rank, after, waiting)
-        if len(groups):
+        if len(lost):
             some = _ready(ret[at], used, counts, first, calls, ready)
             if some and is_lazy:
                 idle = _others(
@@ -353,7 +353,7 @@ def run(
                     members[begin[at] : split[at]],
                     arg,
                     bit,
-                    groups,
+                    lost,
                     ready[:some],
                     rules,
                     rank,
@@ -363,7 +363,7 @@ def run(
             while kept + some > len(counts):
                 counts, rows = _larger_used(counts)
             for number in range(some - 1, -1, -1):
-                its = _step(state, int(groups[ready[number]]), rules, rank)
+                its = _step(state, int(lost[ready[number]]), rules, rank)
                 if its < 0 or its == state or (is_lazy and not _is_wanted(its, waiting[:idle], rules, rank)):
                     continue
                 stack[top, 0], stack[top, 1], open_[top] = at, its, mask
