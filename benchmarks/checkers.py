@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -34,7 +33,6 @@ import pyarrow.parquet as pq
 from benchmarks.figure import Figure, processor_seconds
 from checkers import schema, search_compiled
 from checkers.columns import NEVER
-from checkers.events import positions
 from checkers.facts import RunFacts
 from checkers.foreign_register import kv_part, register_part
 from checkers.history import History
@@ -44,8 +42,8 @@ from checkers.log import LogInput, check_log
 from checkers.log_check import check_logs
 from checkers.log_compiled import LARGE
 from checkers.models import key, register
-from checkers.queue import QueueInput, check_queue, total_queue
-from checkers.queue_compiled import is_plainly_legal
+from checkers.queue import check_queue, total_queue
+from checkers.queue_compiled import is_plainly_legal, on_events
 from checkers.register import check_register
 from checkers.search import Operation, search, search_parts
 from checkers.sessions import check_sessions, claims_of
@@ -116,19 +114,6 @@ def linear(size: int, sort: float) -> Iterator[Figure]:
     process_of = np.arange(size, dtype=np.int64) % 10
     claims = claims_of(logs, process_of)
     yield figure("session guarantees", lambda: check_sessions(claims))
-
-
-def on_events(queue: QueueInput) -> QueueInput:
-    """The same with numbers of events instead of stamps."""
-    calls, returns, _ = positions(
-        [queue.e_invoke, queue.d_invoke, queue.n_invoke], [queue.e_ret, queue.d_ret, queue.n_ret]
-    )
-    e_invoke, d_invoke, n_invoke = calls
-    e_ret, d_ret, n_ret = returns
-    known = np.where(queue.e_ret < NEVER, e_ret, NEVER)
-    return replace(
-        queue, e_invoke=e_invoke, d_invoke=d_invoke, n_invoke=n_invoke, e_ret=known, d_ret=d_ret, n_ret=n_ret
-    )
 
 
 def must(answer: bool | None) -> None:

@@ -2,20 +2,22 @@
 
 Question: ten million operations on an event log are usually legal; need it take seconds to see that?
 
-Model. Where numba is installed and the stamps are numbers of events (or as dense as these), the conditions of
-:mod:`checkers.queue` are asked in a few loops, by stamp instead of by position: the greatest di of all values with
-er < ei(b) must not exceed dr(b), and an "empty" [i, r] needs a stamp s in i … r at which no value covers it (er < s <
-di); between two stamps more is covered than at either. A value that never came out covers everything after its er, as
-if no unknown dequeue could have taken it. The pass gives an answer only if nothing contradicts anything; otherwise the
-numpy path decides and explains. So it can say "legal" faster and nothing else.
+Model. Where numba is installed, the conditions of :mod:`checkers.queue` are asked in a few loops, by stamp instead of by
+position: the greatest di of all values with er < ei(b) must not exceed dr(b), and an "empty" [i, r] needs a stamp s in
+i … r at which no value covers it (er < s < di); between two stamps more is covered than at either. A value that never
+came out covers everything after its er, as if no unknown dequeue could have taken it. Stamps must be numbers of events
+or as dense as these; others are numbered first, which is sorting and takes most of the time. The pass gives an answer
+only if nothing contradicts anything; otherwise the numpy path decides and explains. So it can say "legal" faster and
+nothing else.
 
 Limits. The first call in a process loads the compiled loops (about a second, more when they are compiled for the first
-time): only inputs of :data:`LARGE` operations are worth it. Stamps that are sparse are sorted, which is numpy's.
+time): only inputs of :data:`LARGE` operations are worth it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.columns import NEVER, Ints
+from checkers.events import positions
 
 if TYPE_CHECKING:
     from checkers.queue import QueueInput
@@ -47,13 +50,32 @@ def is_worth_it(queue: QueueInput) -> bool:
 def is_plainly_legal(queue: QueueInput, ordered: bool) -> bool:
     """Whether *queue* is linearizable at first sight; ``False``: somebody else has to look."""
     allowed = min(4 * (len(queue.e_value) + len(queue.d_value)) + SPARE, int(np.iinfo(np.int32).max))
-    first, last = _span(queue)
     top = 1 + max(int(queue.e_value.max(initial=-1)), int(queue.d_value.max(initial=-1)))
     least = min(int(queue.e_value.min(initial=0)), int(queue.d_value.min(initial=0)))
+    first, last = _span(queue)
     soonest = min(int(column.min(initial=NEVER)) for column in (queue.e_ret, queue.d_ret, queue.n_ret))
-    if last - first >= allowed or top > allowed or min(least, soonest - first) < 0:
+    if top > allowed or min(least, soonest - first) < 0:
         return False
-    loops, count = _loops(), last - first + 2
+    if last - first >= allowed:
+        queue = on_events(queue)
+        first, last = _span(queue)
+    return _is_legal(queue, ordered, top, first, last - first + 2)
+
+
+def on_events(queue: QueueInput) -> QueueInput:
+    """The same with numbers of events instead of stamps; unknown dequeues of unknown values are left as they are."""
+    (e_invoke, d_invoke, n_invoke), (e_ret, d_ret, n_ret), end = positions(
+        [queue.e_invoke, queue.d_invoke, queue.n_invoke], [queue.e_ret, queue.d_ret, queue.n_ret]
+    )
+    e_ret[e_ret == end], d_ret[d_ret == end], n_ret[n_ret == end] = NEVER, NEVER, NEVER
+    return replace(
+        queue, e_invoke=e_invoke, d_invoke=d_invoke, n_invoke=n_invoke, e_ret=e_ret, d_ret=d_ret, n_ret=n_ret
+    )
+
+
+def _is_legal(queue: QueueInput, ordered: bool, top: int, first: int, count: int) -> bool:
+    """Values are below *top*, stamps from *first* on, fewer than *count* of them."""
+    loops = _loops()
     row_of, is_out = np.full(top, -1, dtype=np.int32), np.zeros(len(queue.e_value), dtype=np.bool_)
     latest = np.full(count if ordered else 0, -1, dtype=np.int32)
     change = np.zeros(count if len(queue.n_invoke) else 0, dtype=np.int32)
