@@ -2,13 +2,13 @@
 
 Question: ten million operations on an event log are usually legal; need it take seconds to see that?
 
-Model. Where numba is installed, the conditions of :mod:`checkers.queue` are asked in a few loops, by stamp instead of by
-position: the greatest di of all values with er < ei(b) must not exceed dr(b), and an "empty" [i, r] needs a stamp s in
-i … r at which no value covers it (er < s < di); between two stamps more is covered than at either. A value that never
-came out covers everything after its er, as if no unknown dequeue could have taken it. Stamps must be numbers of events
-or as dense as these; others are numbered first, which is sorting and takes most of the time. The pass gives an answer
-only if nothing contradicts anything; otherwise the numpy path decides and explains. So it can say "legal" faster and
-nothing else.
+Model. Where numba is installed, the conditions of :mod:`checkers.queue` are asked in a few loops, by stamp instead of
+by position: the greatest di of all values with er < ei(b) must not exceed dr(b), and an "empty" [i, r] needs a stamp s
+in i … r at which no value covers it (er < s < di); between two stamps more is covered than at either. A value that
+never came out covers everything after its er, as if no unknown dequeue could have taken it. Stamps must be numbers of
+events or as dense as these; others are numbered first, which is sorting and takes most of the time. The pass gives an
+answer only if nothing contradicts anything; otherwise the numpy path decides and explains. So it can say "legal" faster
+and nothing else.
 
 Limits. The first call in a process loads the compiled loops (about a second, more when they are compiled for the first
 time): only inputs of :data:`LARGE` operations are worth it.
