@@ -103,7 +103,8 @@ def compiled_tree(operations: Sequence[Operation], model: Model) -> CompiledTree
     states, rules = _rules(model, numbers)
     if rules is None or call.dtype != np.int64 or ret.dtype != np.int64:
         return None
-    fits, *columns = _loops().prepare(call, ret, kind, rules, unknown)
+    orders = call.argsort(kind="stable"), np.lexsort((call, ret))
+    fits, *columns = _loops().prepare(call, ret, *orders, kind, rules, unknown)
     return CompiledTree(operations, model, states, (*columns, rules)) if fits else None
 
 

@@ -45,13 +45,14 @@ def _compiled(loop: Loop) -> Loop:
 
 
 @_compiled
-def prepare(call: Ints, ret: Ints, kind: Ints, rules: Ints, unknown: int) -> tuple[bool, Ints, Ints, Small, Ints, Ints]:
+def prepare(
+    call: Ints, ret: Ints, by_call: Ints, by_ret: Ints, kind: Ints, rules: Ints, unknown: int
+) -> tuple[bool, Ints, Ints, Small, Ints, Ints]:
     """(whether they fit, the rows with an answer in the order of their returns, and what :func:`run` wants to know).
 
-    *rules* are by argument, *kind* says which that is; *unknown* of all operations have no answer.
+    *by_call* and *by_ret* (of equal returns the earliest call first) are orders of all operations. *rules* are by
+    argument, *kind* says which that is; *unknown* operations have no answer.
     """
-    by_call = np.argsort(call, kind="mergesort")
-    by_ret = by_call[np.argsort(ret[by_call], kind="mergesort")]
     count = np.searchsorted(ret[by_ret], UNKNOWN)
     known, place = by_ret[:count], np.full(len(call), -1, dtype=np.int64)
     place[known] = np.arange(count)
