@@ -25,7 +25,7 @@ import numpy as np
 from checkers.columns import NEVER, Ints
 from checkers.log_content import EMPTY, UNSET, Content, Slots
 from checkers.log_holes import fill_holes
-from checkers.log_input import ACKED, UNKNOWN, LogInput, Polls
+from checkers.log_input import UNKNOWN, LogInput, Polls
 
 LARGE = 2_000_000
 """Appends and messages read together."""
@@ -42,11 +42,11 @@ def is_worth_it(log: LogInput) -> bool:
 
 def legal_content(log: LogInput, fresh: bool) -> Content | None:
     """The content with its bounds if *log* is plainly legal; ``None``: somebody else has to look."""
-    size = _sizes(log)
-    top = int(max(log.appends.value.max(initial=-1), log.polls.value.max(initial=-1))) + 1
-    allowed = 4 * len(log.appends) + SPARE_VALUES
-    least = int(min(log.appends.value.min(initial=0), log.polls.value.min(initial=0)))
-    if int(size.sum()) > allowed or top > allowed or least < 0:
+    size, allowed = np.zeros(log.queue_count, dtype=np.int64), 4 * len(log.appends) + SPARE_VALUES
+    top = int(log.appends.value.max(initial=-1)) + 1
+    if top > allowed or int(log.appends.value.min(initial=0)) < 0 or not _measured(log, size):
+        return None
+    if int(size.max(initial=0)) > allowed or int(size.sum()) > allowed:
         return None
     base = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(size)))
     total = int(base[-1])
@@ -64,13 +64,11 @@ def legal_content(log: LogInput, fresh: bool) -> Content | None:
     return content
 
 
-def _sizes(log: LogInput) -> Ints:
-    size = np.zeros(log.queue_count, dtype=np.int64)
-    acked = log.appends.outcome == ACKED
-    np.maximum.at(size, log.appends.queue[acked], log.appends.offset[acked] + 1)
-    np.maximum.at(size, log.polls.queue, log.polls.tops() + 1)
-    np.maximum.at(size, log.ends.queue, log.ends.at)
-    return size
+def _measured(log: LogInput, size: Ints) -> bool:
+    """Fill *size*: how far each queue is known to reach."""
+    appends, polls, ends = log.appends, log.polls, log.ends
+    reads = polls.queue, polls.count, polls.offset
+    return _loops()["sizes"](appends.queue, appends.offset, appends.outcome, *reads, ends.queue, ends.at, size)
 
 
 def _entered(
@@ -93,6 +91,28 @@ def _entered(
 def _loops() -> dict[str, Callable[..., bool]]:
     compiled = import_module("numba").njit(cache=True)
     return {loop.__name__.removeprefix("_loop_"): compiled(loop) for loop in _LOOPS}
+
+
+def _loop_sizes(
+    queue: Ints, offset: Ints, outcome: Ints, read_queue: Ints, count: Ints, read: Ints, end_queue: Ints, end: Ints,
+    size: Ints,
+) -> bool:  # fmt: skip
+    for row in range(len(queue)):
+        if outcome[row] == 0:
+            if queue[row] < 0 or queue[row] >= len(size):
+                return False
+            size[queue[row]] = max(size[queue[row]], offset[row] + 1)
+    at = 0
+    for poll in range(len(read_queue)):
+        at += count[poll]
+        if read_queue[poll] < 0 or read_queue[poll] >= len(size) or count[poll] < 1 or at > len(read):
+            return False
+        size[read_queue[poll]] = max(size[read_queue[poll]], read[at - 1] + 1)
+    for row in range(len(end_queue)):
+        if end_queue[row] < 0 or end_queue[row] >= len(size):
+            return False
+        size[end_queue[row]] = max(size[end_queue[row]], end[row])
+    return True
 
 
 def _loop_acks(
@@ -132,7 +152,7 @@ def _loop_reads(
                 return False
             its = values[at + index]
             if value[slot + index] != its:
-                if value[slot + index] != -1:
+                if value[slot + index] != -1 or its < 0 or its >= len(row_of):
                     return False
                 row = row_of[its]
                 if row < 0 or outcome[row] != 1 or sent_to[row] != queue[poll]:
@@ -174,4 +194,4 @@ def _loop_order(base: Ints, lo: Ints, hi: Ints) -> bool:
     return True
 
 
-_LOOPS = (_loop_acks, _loop_reads, _loop_from_above, _loop_from_below, _loop_order)
+_LOOPS = (_loop_sizes, _loop_acks, _loop_reads, _loop_from_above, _loop_from_below, _loop_order)
