@@ -21,7 +21,8 @@ bound set by one operation: two operations explain it (:mod:`checkers.log_witnes
 Times are numbers of one event counter, or stamps of one clock: equal numbers count as concurrent.
 
 Limits. An unknown batch of several messages that nobody saw, where there are holes that it may have to fill, is bin
-packing: ``unknown`` says so, unless singles alone fill the holes, or nothing does even with sizes ignored.
+packing: ``unknown`` says so, unless singles alone fill the holes, or nothing does even with sizes ignored. It also says
+so where a message was read that was tried several times, once to a queue that nobody knows, and a hole stays open.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import numpy as np
 from checkers.columns import Ints
 from checkers.log_compiled import is_worth_it, legal_content
 from checkers.log_content import Content, content_of
-from checkers.log_holes import fill_holes, fill_with_copies
+from checkers.log_holes import fill_holes, fill_with_copies, settle_tries
 from checkers.log_input import (
     ACKED,
     FAILED,
@@ -92,9 +93,15 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     content = content_of(log, gaps=gaps, retries=retries)
     if content.violations:
         return LogResult(content.violations, (), content)
-    bound(log, content, fresh)
+    bound_above(log, content)
+    had_choice = not retries and settle_tries(content)
+    bound_below(log, content, fresh)
     unknown, hall = (
-        ((), None) if gaps else ((), fill_with_copies(log, content)) if retries else fill_holes(log, content)
+        ((), None)
+        if gaps
+        else ((), fill_with_copies(log, content))
+        if retries
+        else fill_holes(log, content, had_choice)
     )
     if hall is not None:
         return LogResult((hall,), unknown, content)
@@ -105,15 +112,19 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     return LogResult(tuple(violations), unknown, content)
 
 
-def bound(log: LogInput, content: Content, fresh: bool) -> None:
-    """Enter the claims of reads, empty polls and queries into ``content.lo`` and ``content.hi``."""
+def bound_above(log: LogInput, content: Content) -> None:
+    """Enter what was seen to be there, by reads and queries, into ``content.hi``."""
     polls, slots, hi = log.polls, content.slots, content.hi
     np.minimum.at(hi, slots.of(polls.queue, polls.tops()), polls.ret)
     for claims, more in ((log.ends, 0), (log.starts, 0), (log.refused, 1)):
         below = slots.below(claims.queue, claims.at + more)
         np.minimum.at(hi, below[below >= 0], claims.ret[below >= 0])
+
+
+def bound_below(log: LogInput, content: Content, fresh: bool) -> None:
+    """Enter what was not there yet, by empty polls and queries, into ``content.lo``."""
     for claims in (log.empties, log.ends) if fresh else ():
-        above = slots.at_or_above(claims.queue, claims.at)
+        above = content.slots.at_or_above(claims.queue, claims.at)
         np.maximum.at(content.lo, above[above >= 0], claims.invoke[above >= 0])
 
 

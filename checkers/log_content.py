@@ -345,7 +345,7 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
 
 def _appends_of(content: Content, learned: Ints, unknown: Ints) -> Ints:
     """For each learned slot the row of its append, −1 if there is none: an append of that value to that very queue
-    first (a retry may have gone to another), then any of that value."""
+    first (a retry may have gone to another), then to one that nobody knows, then any of that value."""
     appends, base = content.appends, content.slots.base
     queue = np.searchsorted(base, learned, side="right") - 1
     values, queue_count = content.value[learned], len(base)
@@ -354,7 +354,10 @@ def _appends_of(content: Content, learned: Ints, unknown: Ints) -> Ints:
     if len(left):
         used = np.zeros(len(appends), dtype=np.bool_)
         used[rows[rows >= 0]] = True
-        rows[left] = _kth(values[left], appends.value, appends, unknown[~used[unknown]])
+        free = unknown[~used[unknown]]
+        rows[left] = _kth(values[left], appends.value, appends, free[appends.queue[free] < 0])
+        left = left[rows[left] < 0]
+        rows[left] = _kth(values[left], appends.value, appends, free[appends.queue[free] >= 0])
     return rows
 
 

@@ -7,7 +7,8 @@ of its queue. d never decreases with o, so both sides are thresholds and the k-t
 lowest hole (exchange argument). Appends whose queue nobody knows are pooled: holes of all queues in the order of their
 deadlines take an append of their own queue first, a pooled one otherwise.
 
-Limits. Unknown batches of several messages: see :func:`fill_holes`.
+Limits. Unknown batches of several messages, and several tries of one message of which one went to a queue that nobody
+knows: see :func:`fill_holes`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,19 @@ UNEQUAL_BATCHES = (
 )
 
 
-def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogViolation | None]:
+POOLED_TRIES = (
+    "which of several unanswered sends of one message was read, where nobody knows to which queue one of them went, "
+    "may decide whether another one is left for an offset that nobody acknowledged or read"
+)
+
+
+def fill_holes(
+    log: LogInput, content: Content, had_choice: bool = False
+) -> tuple[tuple[str, ...], LogViolation | None]:
     """Enter the assigned invocations into ``content.lo``; reasons for *unknown*, and a violation if there is one.
 
     Unknown batches nobody saw count as that many singles first: if even that fails, it is a violation. If singles
-    alone suffice, all is well. In between the answer is unknown.
+    alone suffice, all is well. In between the answer is unknown; also where :func:`settle_tries` *had_choice*.
     """
     holes = np.flatnonzero(content.value == EMPTY)
     if not len(holes):
@@ -48,9 +57,46 @@ def fill_holes(log: LogInput, content: Content) -> tuple[tuple[str, ...], LogVio
             _enter(content, holes, chosen)
             return (UNEQUAL_BATCHES,), None
     if chosen is None:
-        return (), _hall(log, content, holes, deadline)
+        return ((POOLED_TRIES,), None) if had_choice else ((), _hall(log, content, holes, deadline))
     _enter(content, holes, chosen)
     return (), None
+
+
+def settle_tries(content: Content) -> bool:
+    """Where a message was read that was tried several times, and once with a queue that nobody knows: let each place
+    have a try that is in time, if there are such. ``content.lo`` knows only of appends yet, ``content.hi`` all.
+
+    Returns whether there was any such message."""
+    appends = content.appends
+    tries = np.flatnonzero(appends.outcome == UNKNOWN)
+    pooled = np.unique(appends.value[tries[appends.queue[tries] < 0]])
+    if not len(pooled):
+        return False
+    read = np.flatnonzero((content.value >= 0) & (content.append >= 0) & np.isin(content.value, pooled))
+    read = read[appends.outcome[content.append[read]] == UNKNOWN]
+    several = np.intersect1d(content.value[read], _several(appends.value[tries]))
+    places = by_value(read, content.value[read], several)
+    for slots, its in zip(places, by_value(tries, appends.value[tries], several), strict=True):
+        chosen = _assign_pooled(content, slots, _deadlines(content, slots), its)
+        if chosen is not None:
+            content.append[slots], content.lo[slots] = chosen, appends.invoke[chosen]
+            spare = np.union1d(content.spare, its)
+            content.spare = spare[~np.isin(spare, content.append[read])]
+    return len(several) > 0
+
+
+def by_value(its: Ints, values: Ints, wanted: Ints) -> list[Ints]:
+    """For each of the *wanted* values, *its* that have it, in their order."""
+    order = np.argsort(values, kind="stable")
+    first = np.searchsorted(values[order], wanted)
+    last = np.searchsorted(values[order], wanted, side="right")
+    return [its[order[begin:end]] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
+
+
+def _several(values: Ints) -> Ints:
+    """Those that occur more than once."""
+    found, counts = np.unique(values, return_counts=True)
+    return found[counts > 1]
 
 
 def fill_with_copies(log: LogInput, content: Content) -> LogViolation | None:

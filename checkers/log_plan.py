@@ -18,7 +18,7 @@ import numpy as np
 
 from checkers.columns import NEVER, Ints
 from checkers.history import History
-from checkers.log import bound
+from checkers.log import bound_above
 from checkers.log_content import Content, told_by
 from checkers.log_epochs import Lives, Shortage, Told, Tries, explain
 from checkers.log_history import BEFORE_ALL, Rows, appends_of, input_of
@@ -45,7 +45,7 @@ def plan_of(history: History, rows: Rows) -> Plan:
     for log, content in zip(logs, told, strict=True):
         if content.violations:
             return Plan(violations=content.violations)
-        bound(log, content, fresh=False)
+        bound_above(log, content)
         _end_before_trimming(log, content)
     sends = appends_of(history, rows, rows.sends)
     found = [

@@ -135,6 +135,8 @@ def _log_one(log: Any, kind: str, args: tuple[Any, ...], gaps: bool, fresh: bool
         if gaps and args[0] > end:
             return (start, values + (None,) * (args[0] - end))
         return log if end == args[0] or (not fresh and end >= args[0]) else None
+    if gaps and kind in ("refused", "start"):
+        values, end = values + (None,) * (args[0] + (kind == "refused") - end), max(end, args[0] + (kind == "refused"))
     if kind == "refused":
         return (max(start, args[0] + 1), values) if args[0] < end else None
     if kind == "start":
