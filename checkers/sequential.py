@@ -10,27 +10,31 @@ are known, so every edge of the order is forced:
     earlier → later                       by process
     append h → whoever saw h              a read up to h, an end query that answered h + 1
     whoever saw the end at o → append o   an empty poll at o, an end query that answered o
+    who saw the start ≤ o → who saw it > o    a read from o, a start query; a refused poll of o, a start query
 
-A legal order exists iff this graph has no circle: a topological order is one. At most four edges an operation.
+A legal order exists iff this graph has no circle: a topological order is one. At most five edges an operation (the last
+kind goes by way of a node for each start that was told).
 
-Holes take unknown appends that nobody saw. An unknown append is the last of its process, so it comes after everything
-that the process knew: it fits offset o of its own queue iff o is not below that (thresholds again).
+Which unknown append stood where is chosen first (:mod:`checkers.sequential_fill`).
 
-Limits. With several queues and holes the choice of the fillers may matter for a circle: then the answer is unknown.
+Limits. With several queues that choice may matter for a circle: then the answer is unknown.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from checkers.columns import Ints
-from checkers.log_content import EMPTY, Content, content_of
+from checkers.log_content import Content, content_of
 from checkers.log_input import ACKED, FAILED, LogInput, LogViolation
-from checkers.sessions import NO_CLAIM, claims_of
+from checkers.sequential_fill import fill
 
-CIRCLE_UNKNOWN = "a circle goes through unknown sends that fill holes, and other fillings were not tried"
+_KEY: Final = 1 << 44
+
+CIRCLE_UNKNOWN = "a circle goes through several logs, and other choices of unknown sends were not tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,54 +58,22 @@ def check_sequential(log: LogInput, process_of: Ints) -> SequentialResult:
     content = content_of(log, gaps=False, retries=False)
     if content.violations:
         return SequentialResult(content.violations)
-    had_holes = _fill(log, content, process_of)
-    if isinstance(had_holes, LogViolation):
-        return SequentialResult((had_holes,))
-    graph = _graph(log, content, process_of)
-    circle = graph.circle()
-    if not circle:
-        return SequentialResult(())
-    certain = not had_holes or log.queue_count == 1
-    return SequentialResult((), circle, () if certain else (CIRCLE_UNKNOWN,))
-
-
-def _fill(log: LogInput, content: Content, process_of: Ints) -> bool | LogViolation:
-    """Assign unknown appends to holes: the k-th lowest hole gets the k-th least demanding one."""
-    holes = np.flatnonzero(content.value == EMPTY)
-    if not len(holes):
-        return False
-    appends = content.appends
-    knows = _knowledge(log, process_of)
-    for queue in range(log.queue_count):
-        mine = holes[(holes >= content.slots.base[queue]) & (holes < content.slots.base[queue + 1])]
-        rows = content.spare[appends.queue[content.spare] == queue]
-        needs = np.array([knows.get((int(process_of[appends.op[row]]), queue), 0) for row in rows], dtype=np.int64)
-        order = np.argsort(needs, kind="stable")[: len(mine)]
-        offsets = mine - content.slots.base[queue]
-        if len(order) < len(mine) or (needs[order] > offsets).any():
-            return LogViolation("hole-without-writer", queue, int(offsets[0]), int(offsets[-1]), ())
-        content.append[mine] = rows[order]
-    return True
-
-
-def _knowledge(log: LogInput, process_of: Ints) -> dict[tuple[int, int], int]:
-    """(process, queue) → the greatest end it knew of; an unknown append of it comes after that."""
-    claims = claims_of(log, process_of)
-    known: dict[tuple[int, int], int] = {}
-    for process, queue, lower in zip(
-        claims.process.tolist(), claims.queue.tolist(), claims.lower.tolist(), strict=True
-    ):
-        known[process, queue] = max(known.get((process, queue), 0), lower)
-    return known
+    filling = fill(log, content, process_of)
+    if filling.violation is not None or filling.unknown:
+        found = () if filling.violation is None else (filling.violation,)
+        return SequentialResult(found, unknown=filling.unknown)
+    circle = _graph(log, content, process_of).circle()
+    return SequentialResult((), circle, (CIRCLE_UNKNOWN,) if circle and filling.had_choice else ())
 
 
 @dataclass(slots=True)
 class _Graph:
-    """Edges between operation numbers."""
+    """Edges between operation numbers, and starts that were told, which are numbered behind them."""
 
     source: Ints
     target: Ints
     nodes: int
+    operations: int
 
     def circle(self) -> tuple[int, ...]:
         """Operations of one circle, in order; empty if there is none (Kahn)."""
@@ -119,7 +91,9 @@ class _Graph:
                 left[target] -= 1
                 if not left[target]:
                     ready.append(target)
-        return () if done == self.nodes else _find_circle(self, left)
+        if done == self.nodes:
+            return ()
+        return tuple(node for node in _find_circle(self, left) if node < self.operations)
 
 
 def _find_circle(graph: _Graph, left: list[int]) -> tuple[int, ...]:
@@ -142,16 +116,46 @@ def _graph(log: LogInput, content: Content, process_of: Ints) -> _Graph:
     op = appends.op[row]
     same = np.flatnonzero(slots.queue_of_slot()[1:] == slots.queue_of_slot()[:-1])
     edges = [(op[same], op[same + 1]), _program_order(log, content, process_of)]
-    saw = [(log.polls.queue, log.polls.tops() + 1, log.polls.op), (log.ends.queue, log.ends.at, log.ends.op)]
+    saw = [
+        (log.polls.queue, log.polls.tops() + 1, log.polls.op),
+        (log.ends.queue, log.ends.at, log.ends.op),
+        (log.starts.queue, log.starts.at, log.starts.op),
+        (log.refused.queue, log.refused.at + 1, log.refused.op),
+    ]
     for queue, end, by in saw:
         below = slots.below(queue, end)
         edges.append((op[below[below >= 0]], by[below >= 0]))
     for claims in (log.empties, log.ends):
         above = slots.at_or_above(claims.queue, claims.at)
         edges.append((claims.op[above >= 0], op[above[above >= 0]]))
+    starts = _trimming(log, len(process_of))
+    edges.append((starts.source, starts.target))
     source, target = (np.concatenate([edge[side] for edge in edges]) for side in (0, 1))
     different = source != target  # messages of one batch are one operation
-    return _Graph(source[different], target[different], len(process_of))
+    return _Graph(source[different], target[different], starts.nodes, len(process_of))
+
+
+def _trimming(log: LogInput, operations: int) -> _Graph:
+    """Whoever saw the start at or below an offset came before all who saw it above: by way of a chain of the starts
+    that were told, queue by queue."""
+    polls, starts, refused = log.polls, log.starts, log.refused
+    above = np.concatenate((starts.queue * _KEY + starts.at, refused.queue * _KEY + refused.at + 1))
+    by = np.concatenate((starts.op, refused.op))
+    told = np.unique(above)
+    nodes = operations + np.arange(len(told), dtype=np.int64)
+    chained = np.flatnonzero(told[1:] // _KEY == told[:-1] // _KEY)
+    queue = np.concatenate((polls.queue, starts.queue))
+    first = polls.firsts() if len(polls) else polls.queue
+    below = queue * _KEY + np.concatenate((first, starts.at))
+    next_ = np.searchsorted(told, below, side="right")
+    inside = np.flatnonzero(next_ < len(told))
+    inside = inside[told[next_[inside]] // _KEY == queue[inside]]
+    return _Graph(
+        np.concatenate((nodes[chained], nodes[np.searchsorted(told, above)], np.append(polls.op, starts.op)[inside])),
+        np.concatenate((nodes[chained + 1], by, nodes[next_[inside]])),
+        operations + len(told),
+        operations,
+    )
 
 
 def _program_order(log: LogInput, content: Content, process_of: Ints) -> tuple[Ints, Ints]:
@@ -162,14 +166,12 @@ def _program_order(log: LogInput, content: Content, process_of: Ints) -> tuple[I
     happened[appends.outcome == ACKED] = True
     happened[content.append[content.append >= 0]] = True
     happened[appends.outcome == FAILED] = False
-    ops = np.concatenate((appends.op[happened], log.polls.op, log.empties.op, log.ends.op))
-    invoke = np.concatenate((appends.invoke[happened], log.polls.invoke, log.empties.invoke, log.ends.invoke))
+    answered = (log.polls, log.empties, log.ends, log.starts, log.refused)
+    ops = np.concatenate((appends.op[happened], *(its.op for its in answered)))
+    invoke = np.concatenate((appends.invoke[happened], *(its.invoke for its in answered)))
     ops, first = np.unique(ops, return_index=True)
     invoke = invoke[first]
     order = np.lexsort((invoke, process_of[ops]))
     ops = ops[order]
     same = np.flatnonzero(process_of[ops][1:] == process_of[ops][:-1])
     return ops[same], ops[same + 1]
-
-
-assert NO_CLAIM < 0, "a process that claimed nothing knows of the end 0"

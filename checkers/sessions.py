@@ -3,8 +3,9 @@
 Question: did a process ever see less of a queue than it had seen, or written, before?
 
 Model. By (process, queue) in program order, each operation claims that the end was *at least* something (a read up to
-h: h + 1; an own append at o: o + 1) or *at most* something (an empty poll at o: o; an own append at o: o, before it).
-With m the greatest lower claim so far, each later upper claim must be ≥ m. The pair names the guarantee:
+h, or a refusal of h: h + 1; an own append at o: o + 1; a start at s: s) or *at most* something (an empty poll at o: o;
+an own append at o: o, before it). With m the greatest lower claim so far, each later upper claim must be ≥ m. The pair
+names the guarantee:
 
     earlier claim by    later claim by    guarantee
     read                read              monotonic-reads
@@ -13,7 +14,7 @@ With m the greatest lower claim so far, each later upper claim must be ≥ m. Th
     read                append            writes-follow-reads
 
 All four together, with the content conditions and holes that unknown appends can fill, are sequential consistency of
-one log (:mod:`checkers.sequential`).
+one log of single messages that is not trimmed (:mod:`checkers.sequential`).
 
 Limits. A process does one thing at a time; an operation with unknown outcome is its last.
 """
@@ -92,6 +93,22 @@ def claims_of(log: LogInput, process_of: Ints, content: Content | None = None) -
             log.empties.invoke,
         ),
         (log.ends.queue, READ, log.ends.at, log.ends.at, log.ends.op, log.ends.invoke),
+        (
+            log.starts.queue,
+            READ,
+            log.starts.at,
+            np.full(len(log.starts), NO_CLAIM),
+            log.starts.op,
+            log.starts.invoke,
+        ),
+        (
+            log.refused.queue,
+            READ,
+            log.refused.at + 1,
+            np.full(len(log.refused), NO_CLAIM),
+            log.refused.op,
+            log.refused.invoke,
+        ),
     )
     queue, lower, upper, op, invoke = (
         np.concatenate([part[place] for part in parts]).astype(np.int64) for place in (0, 2, 3, 4, 5)

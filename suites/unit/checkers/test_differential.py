@@ -21,7 +21,10 @@ UNKNOWN_MAX = {
     "log, unseen retries": 0.3,
     "log, batches": 0.1,
     "logs, trimmed, batches": 0.1,
+    "logs, retries, queues unknown": 0.01,
     "logs, sequential": 0.05,
+    "log, sequential, trimmed, batches": 0.15,
+    "logs, sequential, queues unknown": 0.05,
     "register, refused swaps": 0.05,
 }
 """Shares of unknown answers that the documented limits explain; everything else decides always."""
