@@ -12,7 +12,9 @@ request is looked up by its code in one table of handlers; a handler returns its
 
 Copies of the log are :mod:`reference_impl.replication`'s business, which is asked first about links and timers; what
 clients see differently on a slave is :mod:`reference_impl.broker.slave`'s. A slave delivers no delayed messages,
-asks about no transactions, and writes only the consumer offsets by itself: its other tables are its master's.
+asks about no transactions, and writes only the consumer offsets by itself: its other tables are its master's. With
+5.x's acting masters a broker knows the others of its name (:mod:`~reference_impl.broker.members`), and may have to wait
+for them before it registers (:mod:`~reference_impl.broker.pre_online`).
 
 Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. SQL92 filters,
 request-reply and POP are not served.

@@ -24,7 +24,8 @@ test_golden_store.py). Behaviour is 4.9.7's, too, but for these differences, eac
     flush time-outs                                   up to 10 ms late                  exact (flush)
     hours of deleteWhen, names of index files         local time                        UTC (retention, index)
     page cache busy                                   after 1 s in the put lock         cannot happen
-    folders of a multi-path commit log                anywhere; full ones passed over   below the node's (config)
+    folders of a multi-path commit log                anywhere                          below the node's (config)
+    made in advance in a folder that became full      stays, and cuts the log later     deleted (mapped_files)
 """
 
 from reference_impl.store.config import StoreConfig

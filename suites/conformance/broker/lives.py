@@ -121,6 +121,10 @@ class FolderFiles:
     def delete(self, name: str) -> None:
         (self._store / name).unlink(missing_ok=True)
 
+    def link(self, name: str, folder: Path) -> None:
+        """*folder* by another name."""
+        (self._store / name).symlink_to(folder)
+
 
 class LivingPeer(BackendPeer):
     """A broker with several lives."""
@@ -196,6 +200,9 @@ class SimulatedStart:
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
 
+    def place(self, name: str) -> str:
+        return f"store/{name}"
+
     def __call__(self, *, nameserver: Mapping[str, str] | None = None, **properties: str) -> LivingPeer:
         backend = SimBackend(ReferenceTarget(), self.seed)
         files = lambda: SimFiles(backend.node(LivingPeer.NODE).disk)  # noqa: E731
@@ -215,6 +222,18 @@ class ProcessStart:
         self._open: list[tuple[ProcessBackend, HealJournal]] = []
         self._count = 0
 
+    def place(self, name: str) -> str:
+        return str(self._store(self._count + 1) / name) if self.is_apache else f"store/{name}"
+
+    def beside(self, name: str) -> Path:
+        """A folder for the broker that is started next, on the disk of the test and not on that of the node."""
+        folder = self._folder / f"beside-{self._count + 1}" / name
+        folder.mkdir(parents=True)
+        return folder
+
+    def _store(self, number: int) -> Path:
+        return self._folder / f"cluster-{number}" / "nodes" / LivingPeer.NODE / "data" / "store"
+
     def __call__(self, *, nameserver: Mapping[str, str] | None = None, **properties: str) -> LivingPeer:
         self.close()
         self._target.prepare()
@@ -223,7 +242,7 @@ class ProcessStart:
         journal = HealJournal.open("lives", folder / "heal")
         backend = ProcessBackend("lives", folder, self._target, journal, isolation=self._isolation)
         self._open.append((backend, journal))
-        store = folder / "nodes" / LivingPeer.NODE / "data" / "store"
+        store = self._store(self._count)
         return _peer(backend, self.release, lambda: FolderFiles(store), properties, nameserver)
 
     def close(self) -> None:

@@ -29,6 +29,9 @@ class Start(Protocol):
     release: str
     is_apache: bool
 
+    def place(self, name: str) -> str:
+        """How the broker that is started next must be told of ``name`` in its store's folder."""
+
     def __call__(self, *, nameserver: Mapping[str, str] | None = None, **properties: str) -> Any: ...
 
 
@@ -41,7 +44,8 @@ class Probe:
     run: Callable[[Any], None]
     is_slow: bool = False
     needs: str = ""
-    """``processes`` or ``simulator``: the only world that can do it; ``power_cut``: disks that can lose their power."""
+    """``processes`` or ``simulator``: the only world that can do it; ``power_cut``: disks that can lose their power;
+    ``two_disks``: processes, one of whose disks can be filled."""
 
     def __str__(self) -> str:
         return f"{'+'.join(self.ids)}-{self.what.replace(' ', '-')}"

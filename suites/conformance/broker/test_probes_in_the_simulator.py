@@ -25,6 +25,6 @@ def test_probes_do_not_disturb_each_other(seed: int) -> None:
         probe.run(peer)
 
 
-@pytest.mark.parametrize("probe", table([probe for probe in LIVES if probe.needs != "processes"]))
+@pytest.mark.parametrize("probe", table([probe for probe in LIVES if probe.needs not in ("processes", "two_disks")]))
 def test_life(probe: Probe) -> None:
     probe.run(SimulatedStart())

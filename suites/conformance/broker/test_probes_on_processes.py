@@ -21,13 +21,16 @@ from suites.conformance.broker.backend_peer import BackendPeer
 from suites.conformance.broker.lives import ProcessStart
 from suites.conformance.broker.probes import LIVES, PROBES, Probe
 
+OWN_DISK = ("power_cut", "two_disks")
+"""What a probe needs that wants an image for the node's disk."""
+
 
 def table(probes: list[Probe]) -> list[object]:
     return [pytest.param(probe, id=str(probe), marks=marks(probe)) for probe in probes]
 
 
 def marks(probe: Probe) -> list[pytest.MarkDecorator]:
-    needed = [pytest.mark.requires("netns", "power_cut")] if probe.needs == "power_cut" else []
+    needed = [pytest.mark.requires("netns", "power_cut")] if probe.needs in OWN_DISK else []
     slow = [pytest.mark.slow] if probe.is_slow else []
     return [pytest.mark.conformance(*probe.ids, lane="target"), *slow, *needed]
 
@@ -49,10 +52,10 @@ def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProcessStart]:
-    """The reference on plain loopback, unless the probe cuts power."""
-    cuts = request.node.callspec.params["probe"].needs == "power_cut"
+    """The reference on plain loopback, unless the probe cuts power or fills a disk."""
+    owns = request.node.callspec.params["probe"].needs in OWN_DISK
     name = request.config.getoption("--target")
-    begun = ProcessStart(open_target(name), tmp_path, "loopback" if name == "reference" and not cuts else "auto")
+    begun = ProcessStart(open_target(name), tmp_path, "loopback" if name == "reference" and not owns else "auto")
     yield begun
     begun.close()
 

@@ -4,6 +4,7 @@ from suites.conformance.broker.probes import (
     acting,
     administration,
     flushing,
+    folders,
     frames,
     groups,
     layout,
@@ -35,6 +36,7 @@ CHAPTERS = (
     flushing,
     nameserver,
     acting,
+    folders,
 )
 
 __all__ = ["CHAPTERS", "LIVES", "PROBES", "Probe"]
