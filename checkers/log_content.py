@@ -331,7 +331,7 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     if not len(learned):
         content.spare = unknown
         return []
-    rows = _appends_of(content, learned, unknown)
+    rows = _copied(content, learned) if retries else _appends_of(content, learned, unknown)
     has_append = rows >= 0
     found, rows = learned[has_append], rows[has_append]
     content.append[found] = rows
@@ -339,7 +339,7 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     used = np.zeros(len(appends), dtype=np.bool_)
     used[rows] = True
     content.spare = unknown[~used[unknown]]
-    violations = _strays(log, content, learned[~has_append], retries)
+    violations = _strays(log, content, learned[~has_append])
     return violations or _elsewhere(log, content, found, rows) or _torn(log, content, found, rows)
 
 
@@ -376,6 +376,26 @@ def _kth(wanted: Ints, keys: Ints, appends: Appends, unknown: Ints) -> Ints:
     return rows
 
 
+def _copied(content: Content, learned: Ints) -> Ints:
+    """As :func:`_appends_of`, where any append may be stored any number of times: the earliest that may stand there."""
+    appends, queue_count = content.appends, len(content.slots.base)
+    queue = np.searchsorted(content.slots.base, learned, side="right") - 1
+    alive = np.flatnonzero(appends.outcome != FAILED)
+    alive = alive[np.argsort(appends.invoke[alive], kind="stable")]
+    rows = np.full(len(learned), -1, dtype=np.int64)
+    if not len(alive):
+        return rows
+    keys = appends.value[alive] * queue_count + appends.queue[alive] + 1
+    found, first = np.unique(keys, return_index=True)
+    for its in (queue + 1, 0):  # to that queue, or to one that nobody knows
+        wanted = content.value[learned] * queue_count + its
+        place = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
+        candidate = alive[first[place]]
+        sooner = (rows < 0) | (appends.invoke[candidate] < appends.invoke[rows])
+        rows = np.where((found[place] == wanted) & sooner, candidate, rows)
+    return rows
+
+
 def _torn(log: LogInput, content: Content, slots: Ints, rows: Ints) -> list[LogViolation]:
     """A message of an unknown batch that was seen where the batch as a whole cannot be (it would begin below 0)."""
     batch = content.appends.batch
@@ -389,18 +409,14 @@ def _torn(log: LogInput, content: Content, slots: Ints, rows: Ints) -> list[LogV
     return [LogViolation("torn-batch", *where, where[1], ops, (value,), count=len(torn))]
 
 
-def _strays(log: LogInput, content: Content, slots: Ints, retries: bool) -> list[LogViolation]:
+def _strays(log: LogInput, content: Content, slots: Ints) -> list[LogViolation]:
     """Learned slots whose value has no append left: phantom, visible failure, or a second copy."""
     violations: list[LogViolation] = []
     for slot in slots.tolist():
         value = int(content.value[slot])
         sends = np.flatnonzero(content.appends.value == value) if value != FOREIGN else np.zeros(0, dtype=np.int64)
         alive = sends[content.appends.outcome[sends] != FAILED]
-        if len(alive) and retries:
-            first = alive[content.appends.invoke[alive].argmin()]
-            content.append[slot], content.lo[slot] = first, content.appends.invoke[first]
-        else:
-            violations.append(_stray(log, content, slot, value, sends, alive))
+        violations.append(_stray(log, content, slot, value, sends, alive))
     return _first_of_each_kind(violations)
 
 
@@ -412,9 +428,11 @@ def _stray(log: LogInput, content: Content, slot: int, value: int, sends: Ints, 
     if not len(alive):
         ops = (int(content.appends.op[sends[0]]), reader)
         return LogViolation("failed-append-visible", queue, offset, offset, ops, (value,))
+    ops = (int(content.appends.op[alive[0]]), reader)
+    if not np.isin(content.appends.queue[alive], (queue, -1)).any():
+        return LogViolation("wrong-queue", queue, offset, offset, ops, (value,))
     other = np.flatnonzero((content.value == value) & (np.arange(len(content.value)) != slot))
     elsewhere = content.slots.where(int(other[0]))[1] if len(other) else offset
-    ops = (int(content.appends.op[alive[0]]), reader)
     return LogViolation("value-at-two-offsets", queue, min(offset, elsewhere), max(offset, elsewhere), ops, (value,))
 
 

@@ -45,15 +45,20 @@ def log(shape: Shape, gaps: bool = False) -> Draw:
     return case
 
 
-def unseen_retries(rng: Random) -> Case:
+def unseen_retries(shape: Shape) -> Draw:
     """Logs of at most three offsets: the oracle has two copies of each send beside the send itself."""
-    drawn = draw_log.draw(rng, Shape(copies=True, operations=(2, 4)))
-    fresh = rng.random() < 0.7
-    result = check_log(draw_log.log_input(drawn, 1), fresh=fresh, retries=True)
-    if len(result.content.slots) > 1 + COPIES:
-        return None, True, drawn
-    ops = draw_log.oracle_ops(drawn) + draw_log.copies_of(drawn, COPIES)
-    return result.linearizable, linearizable(ops, ((0, ()),), brute.log_step(fresh=fresh)), drawn
+
+    def case(rng: Random) -> Case:
+        drawn = draw_log.draw(rng, shape)
+        fresh = rng.random() < 0.7
+        result = check_log(draw_log.log_input(drawn, shape.queues), fresh=fresh, retries=True)
+        if len(result.content.slots) > 1 + COPIES:
+            return None, True, drawn
+        ops = draw_log.oracle_ops(drawn) + draw_log.copies_of(drawn, COPIES)
+        wanted = linearizable(ops, ((0, ()),) * shape.queues, brute.log_step(fresh=fresh))
+        return result.linearizable, wanted, drawn
+
+    return case
 
 
 COPIES = 2
@@ -324,7 +329,10 @@ OBJECTS: dict[str, Draw] = {
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
     "logs, retries, queues unknown": log(Shape(queues=2, trim=True, pooled=True, retries=True)),
-    "log, unseen retries": unseen_retries,
+    "log, unseen retries": unseen_retries(Shape(copies=True, operations=(2, 4))),
+    "logs, unseen retries, queues unknown": unseen_retries(
+        Shape(queues=2, trim=True, pooled=True, retries=True, copies=True, operations=(2, 4))
+    ),
     "log, fresh within": fresh_within,
     "log, sessions": sessions,
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),

@@ -8,7 +8,6 @@ from suites.unit.checkers.differential import OBJECTS, compare
 
 HISTORIES = 3_000
 SLOW = {
-    "log, unseen retries": 300,
     "log, power cuts": 1_500,
     "log, power cuts, half blind": 800,
     "log, power cuts, trimmed": 800,
@@ -18,7 +17,8 @@ SLOW = {
 
 UNKNOWN_MAX = {
     "log, sessions": 0.3,
-    "log, unseen retries": 0.3,
+    "log, unseen retries": 0.1,
+    "logs, unseen retries, queues unknown": 0.1,
     "log, batches": 0.1,
     "logs, trimmed, batches": 0.1,
     "logs, retries, queues unknown": 0.01,

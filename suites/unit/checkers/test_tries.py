@@ -67,6 +67,26 @@ def test_what_is_left_for_a_hole_is_not_known_where_a_queue_is_not() -> None:
     assert (result.linearizable, result.unknown) == (None, (POOLED_TRIES,))
 
 
+@pytest.mark.parametrize(
+    ("more", "read_in", "expected"),
+    [
+        ([tried(0, 50)], 0, []),
+        ([tried(0, 0, queue=1)], 0, []),
+        ([], 1, ["wrong-queue"]),
+        ([tried(0, 0, ANY)], 1, []),
+        ([tried(0, 50, queue=1)], 1, ["read-from-future"]),
+    ],
+    ids=["sent again later", "sent elsewhere, too", "elsewhere", "wherever", "elsewhere, too early"],
+)
+def test_an_unseen_copy_stands_where_the_message_was_sent_and_not_before(
+    more: list[Drawn], read_in: int, expected: list[str]
+) -> None:
+    """Producers retry unseen. m0 was acknowledged at @0 of queue 0, and read at @1, or in the other queue."""
+    drawn = [acked(0, 0, 5), *more, poll(1 - read_in, [0], 10, queue=read_in)]
+    found = check_log(log_input(drawn, 2), retries=True).violations
+    assert [violation.kind for violation in found] == expected
+
+
 def consistent(drawn: list[Drawn], processes: list[int], queues: int = 1) -> tuple[bool | None, tuple[str, ...]]:
     result = check_sequential(log_input(drawn, queues), ints(processes))
     return result.consistent, result.unknown
