@@ -10,15 +10,14 @@ Forms, by key:
     send k → [["send" k [offset v]]]            Jepsen's Kafka; poll → [["poll" {k [[offset v] …]}]]; offsets may have
     gaps, several sends of one call are sends of their own, and consumers are judged by :mod:`checkers.foreign_kafka`
 
-A read of everything says what stands where and where the end was. An acknowledged append without an offset stands where
-a read shows it, and behind everything that was read if none does.
+A read of everything says what stands where and where the end was. Where an acknowledged append without an offset stands
+is found out by :mod:`checkers.foreign_place`.
 
 Where it is not linearizable, the sentence says which weaker grades hold (:mod:`checkers.sequential`,
 :mod:`checkers.sessions`).
 
-Limits. Transactions of several operations do not fit. Values are distinct; acknowledged appends without offsets need
-reads of everything (in Kafka's form they count as unknown). Kafka's empty polls say nothing (a consumer may not be
-assigned).
+Limits. Transactions of several operations do not fit. Values are distinct where offsets are not told; in Kafka's form
+acknowledged appends without offsets count as unknown. Kafka's empty polls say nothing (a consumer may not be assigned).
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ import numpy as np
 
 from checkers.columns import NEVER
 from checkers.foreign_kafka import ASSIGNS, SAYS_NOTHING, consumer_anomalies, is_kafka
+from checkers.foreign_place import Job, places
 from checkers.importers.calls import Call, DoesNotFit, frozen, malformed
 from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, LogViolation, Polls, check_log
 from checkers.sequential import check_sequential
@@ -56,6 +56,8 @@ class _Log:
     """(key, at, call, ret, line)"""
     gaps: bool = False
     doubts: list[str] = field(default_factory=list)
+    guessed: bool = False
+    """Whether acknowledged appends may have had other offsets than those that were found for them."""
 
     def key(self, key: Any) -> int:
         return self.keys.setdefault(frozen(key), len(self.keys))
@@ -95,7 +97,7 @@ def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verd
     result = check_log(columns, gaps=log.gaps)
     measures = {"operations": len(calls), "objects": len(log.keys), "messages": int(columns.polls.count.sum())}
     names = _Names(list(log.keys), list(log.values))
-    grades = _grades(columns, calls) if result.violations and not log.gaps else ""
+    grades = _grades(columns, calls, log.guessed) if result.violations and not log.gaps else ""
     anomalies = [_anomaly(calls, violation, names, grades) for violation in result.violations]
     anomalies += consumer_anomalies(calls) if log.gaps else []
     reasons = (*result.unknown, *log.doubts)
@@ -103,11 +105,13 @@ def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verd
     return Verdict("log", outcome, tuple(anomalies), measures, reasons)
 
 
-def _grades(columns: LogInput, calls: Sequence[Call]) -> str:
-    """Which weaker grades hold, in words."""
+def _grades(columns: LogInput, calls: Sequence[Call], guessed: bool) -> str:
+    """Which weaker grades hold, in words. *guessed*: other offsets may do better."""
     process_of = _processes(calls)
     consistent = check_sequential(columns, process_of).consistent
-    words = {True: "is", False: "is not either", None: "may be"}[consistent]
+    words = {True: "is", False: "may be" if guessed else "is not either", None: "may be"}[consistent]
+    if guessed:
+        return f" Sequentially consistent it {words}."
     broken = sorted(violation.kind for violation in check_sessions(claims_of(columns, process_of)))
     sessions = f"{', '.join(broken)} broken" if broken else "no session guarantee is broken"
     return f" Sequentially consistent it {words}; {sessions}."
@@ -225,9 +229,24 @@ _READERS |= dict.fromkeys((*ASSIGNS, *SAYS_NOTHING), _no_claim)
 
 
 def log_input(log: _Log) -> LogInput:
-    """Columns; acknowledged appends without offsets get those at which reads show them, or the next free ones."""
-    _place(log)
-    columns = [np.array(column, dtype=np.int64) for column in zip(*log.appends, strict=True)]
+    """Columns; acknowledged appends without offsets get one with which everything agrees, if there is one."""
+    untold = _untold(log)
+    if not untold:
+        return _columns(log, log.appends)
+    _require_told_apart(log, untold)
+    rows = [
+        (*row[:4], int(NEVER), UNKNOWN, row[6]) if index in untold else row for index, row in enumerate(log.appends)
+    ]
+    jobs = [Job(index, log.appends[index][0], log.appends[index][3], log.appends[index][4]) for index in sorted(untold)]
+    placing = places(_columns(log, rows), jobs)
+    log.guessed = placing.had_choice
+    return _columns(
+        log, [(*row[:2], placing.offset.get(index, row[2]), *row[3:]) for index, row in enumerate(log.appends)]
+    )
+
+
+def _columns(log: _Log, appends: Sequence[tuple[int, ...]]) -> LogInput:
+    columns = [np.array(column, dtype=np.int64) for column in zip(*appends, strict=True)]
     reads = [pair for *_, pairs in log.polls for pair in pairs]
     return LogInput(
         len(log.keys),
@@ -247,35 +266,17 @@ def log_input(log: _Log) -> LogInput:
     )
 
 
-def _place(log: _Log) -> None:
-    """Where acknowledged appends stand whose offset nobody told."""
-    open_ = [index for index, row in enumerate(log.appends) if row[5] == ACKED and row[2] < 0]
-    if not open_:
-        return
-    if log.gaps or any(pairs[0][0] > 0 for *_, pairs in log.polls):
-        raise DoesNotFit("acknowledged appends without offsets, and reads that do not show everything")
-    _require_told_apart(log, open_)
-    seen: dict[tuple[int, int], int] = {}
-    end = [0] * len(log.keys)
-    for key, _, _, _, pairs in log.polls:
-        end[key] = max(end[key], pairs[-1][0] + 1)
-        for offset, value in pairs:
-            seen.setdefault((key, value), offset)
-    for index in sorted(open_, key=lambda index: log.appends[index][3]):
-        row = log.appends[index]
-        key, value = row[:2]
-        if (key, value) not in seen:
-            seen[key, value] = end[key]
-            end[key] += 1
-        log.appends[index] = (key, value, seen[key, value], *row[3:])
+def _untold(log: _Log) -> set[int]:
+    """Acknowledged appends whose offset nobody told."""
+    return {index for index, row in enumerate(log.appends) if row[5] == ACKED and row[2] < 0}
 
 
-def _require_told_apart(log: _Log, open_: list[int]) -> None:
+def _require_told_apart(log: _Log, untold: set[int]) -> None:
     """A value that was appended twice stands where it is read, but nobody knows by which of the two."""
     tries: dict[tuple[int, int], int] = {}
     for row in log.appends:
         tries[row[:2]] = tries.get(row[:2], 0) + (row[5] != FAILED)
-    if any(tries[log.appends[index][:2]] > 1 for index in open_):
+    if any(tries[log.appends[index][:2]] > 1 for index in untold):
         raise DoesNotFit("a value was appended twice, and its offset was not told")
 
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from checkers import models
+from checkers.foreign import check_calls
 from checkers.freshness import freshness
 from checkers.log import check_log
 from checkers.log_check import check_logs
@@ -23,7 +24,8 @@ from checkers.search import FIRST_BUDGET, Operation, search_parts
 from checkers.sequential import check_sequential
 from checkers.sessions import check_sessions, claims_of
 from checkers.sets import check_set
-from suites.unit.checkers import brute, draw_log, draw_queue, draw_register, draw_set
+from checkers.verdict import Outcome
+from suites.unit.checkers import brute, draw_calls, draw_log, draw_queue, draw_register, draw_set
 from suites.unit.checkers.brute import INFINITE, Op, linearizable
 from suites.unit.checkers.draw_log import Shape, ints
 
@@ -319,6 +321,19 @@ def _key_ops(rng: Random) -> list[Op]:
     return ops
 
 
+def anyones(model: str, draw: Callable[[Random], draw_calls.Written]) -> Draw:
+    """The whole way from the calls of a file to the verdict. Where nobody was told anything it is unknown."""
+    answers = {Outcome.PASS: True, Outcome.FAIL: False, Outcome.UNKNOWN: None}
+
+    def case(rng: Random) -> Case:
+        written = draw(rng)
+        verdict = check_calls(written.calls, model, refusals=written.refusals)
+        wanted = linearizable(written.ops, written.initial, written.step)
+        return answers[verdict.outcome], wanted, written.calls
+
+    return case
+
+
 OBJECTS: dict[str, Draw] = {
     "log": log(Shape()),
     "logs": log(Shape(queues=2)),
@@ -360,6 +375,12 @@ OBJECTS: dict[str, Draw] = {
     "search: bag": searched(models.bag(), _queue_ops(ordered=False)),
     "search: stream": searched(models.stream(), _stream_ops),
     "search: key": searched(models.key(), _key_ops),
+    "anyone's register": anyones("register", draw_calls.register),
+    "anyone's queue": anyones("queue", draw_calls.queue(ordered=True)),
+    "anyone's bag": anyones("bag", draw_calls.queue(ordered=False)),
+    "anyone's set": anyones("set", draw_calls.grown_set),
+    "anyone's mutex": anyones("mutex", draw_calls.mutex),
+    "anyone's log": anyones("log", draw_calls.log),
 }
 
 
