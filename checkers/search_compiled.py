@@ -7,9 +7,10 @@ with swaps, locks), states and arguments become small integers and :mod:`checker
 :mod:`checkers.search_tree` step by step: same order, same memory, same budget, so a search that is given up is given up
 at the same place, and what a failure shows is the same. Which of the two runs is a matter of time alone.
 
-Limits. Objects without rules (texts that grow, queues, streams) and histories with more than 62 operations open at once
-keep the plain tree. Loading numba takes most of a second (the first time ever, half a minute to compile): a search is
-handed over once it has :data:`LARGE` operations or may see :data:`MANY` configurations, or once the loops are loaded.
+Limits. Objects without rules (texts that grow, queues, streams) keep the plain tree, and so do histories with more than
+62 operations open at once or more than 64 different ones without an answer. Loading numba takes most of a second (the
+first time ever, half a minute to compile): a search is handed over once it has :data:`LARGE` operations or may see
+:data:`MANY` configurations, or once the loops are loaded.
 """
 
 from __future__ import annotations

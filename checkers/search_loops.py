@@ -14,7 +14,8 @@ than the tree: only tests run them so). What differs from the tree is how things
   configurations numbered in the order in which they were seen, found by open addressing; those of one (R, mask, state)
                  with different unknown ones used are chained
 
-Limits. At most :data:`OPEN_MAX` operations are open at once (the mask is one number).
+Limits. At most :data:`OPEN_MAX` operations are open at once (the mask is one number), and at most :data:`GROUPS_MAX`
+different mutators have no answer (each row of ``counts`` is so long).
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ import numpy as np
 import numpy.typing as npt
 
 from checkers.columns import Bools, Ints
-from checkers.models import ANY, IN
+from checkers.models import IN
 from checkers.search_compiled import UNKNOWN
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 Small = npt.NDArray[np.int32]
 
-OPEN_MAX = 62
-SPENT, LEGAL, ILLEGAL = -1, 1, 0
+OPEN_MAX, GROUPS_MAX = 62, 64
+SPENT, LEGAL, ILLEGAL, MORE = -1, 1, 0, 2
 
 
 def _compiled(loop: Loop) -> Loop:
@@ -56,68 +57,62 @@ def prepare(
     count = np.searchsorted(ret[by_ret], UNKNOWN)
     known, place = by_ret[:count], np.full(len(call), -1, dtype=np.int64)
     place[known] = np.arange(count)
-    opened, lost = by_call[place[by_call] >= 0], by_call[place[by_call] < 0]
-    observes = rules[:, 2] < 0
-    table, members = np.zeros((5, count + 1), dtype=np.int64), np.empty(4 * count + OPEN_MAX, dtype=np.int32)
+    opened, lost = place[by_call], by_call[place[by_call] < 0]
+    opened, observes, table = opened[opened >= 0], rules[:, 2] < 0, np.zeros((5, count + 1), dtype=np.int64)
     table[0, :count], table[1, :count] = ret[known], kind[known]
-    fits = len(lost) == unknown and bool((call[known] <= ret[known]).all())
-    if fits:
-        bit, begin, split = table[2], table[3], table[4]
-        members, fits = _candidates(
-            call[known], ret[known], place[opened], observes[kind[known]], members, bit, begin, split
-        )
+    total = _total(call[known], opened, table) if len(lost) == unknown else -1
+    members = np.empty(max(total, 0), dtype=np.int32)
+    if total >= 0:
+        _candidates(call[known], opened, observes[kind[known]], table, members)
     groups, calls = _groups(call, kind, lost[~observes[kind[lost]]], len(observes))
-    return fits, known, table, members, groups, calls
+    return total >= 0 and groups.shape[1] <= GROUPS_MAX + 1, known, table, members, groups, calls
 
 
 @_compiled
-def _candidates(
-    call: Ints, ret: Ints, by_call: Ints, observes: Bools, members: Small, bit: Ints, begin: Ints, split: Ints
-) -> tuple[Small, bool]:
-    """By R the operations that may come before its return; fills ``bit``, ``begin`` and ``split``. False if too many
-    are open at once."""
-    count, opened, width, number = len(call), 0, 0, 0
-    active, free = np.empty(OPEN_MAX, dtype=np.int32), np.arange(OPEN_MAX)[::-1].copy()
-    slot = np.empty(count, dtype=np.int8)
-    for index in range(count):
-        while opened < count and call[by_call[opened]] <= ret[index]:
-            if width == OPEN_MAX:
-                return members, False
-            new = by_call[opened]
-            slot[new] = free[OPEN_MAX - 1 - width]
-            bit[new] = 1 << free[OPEN_MAX - 1 - width]
-            _insert(active, width, new)
+def _total(call: Ints, by_call: Ints, table: Ints) -> int:
+    """How many may come before the return of each R, in all; −1 if these are too many at once, or one returned before
+    it was called."""
+    opened = total = 0
+    for index in range(len(call)):
+        while opened < len(call) and call[by_call[opened]] <= table[0, index]:
+            opened += 1
+        if opened - index > OPEN_MAX or call[index] > table[0, index]:
+            return -1
+        total += opened - index
+    return total
+
+
+@_compiled
+def _candidates(call: Ints, by_call: Ints, observes: Bools, table: Ints, members: Small) -> None:
+    """Fill ``members``, and of *table* the bits of operations and where their members begin and are split."""
+    active, free = np.empty(OPEN_MAX, dtype=np.int64), np.empty(OPEN_MAX, dtype=np.int64)
+    for width in range(OPEN_MAX):
+        free[width] = 1 << width
+    opened = width = number = 0
+    for index in range(len(call)):
+        while opened < len(call) and call[by_call[opened]] <= table[0, index]:
+            new, place = by_call[opened], width
+            table[2, new] = free[width]
+            while place > 0 and active[place - 1] > new:
+                active[place] = active[place - 1]
+                place -= 1
+            active[place] = new
             width += 1
             opened += 1
-        members = _room(members, number, width)
-        begin[index] = number
-        number = _copy(active, width, observes, True, members, number)
-        split[index] = number
-        number = _copy(active, width, observes, False, members, number)
+        for place in range(width):
+            if observes[active[place]]:
+                members[number] = active[place]
+                number += 1
+        table[4, index] = number
+        for place in range(width):
+            if not observes[active[place]]:
+                members[number] = active[place]
+                number += 1
+        table[3, index + 1] = number
         width -= 1
-        free[OPEN_MAX - 1 - width] = slot[index]
-        active[:width] = active[1 : width + 1].copy()  # it was the first of all to return
-    begin[count] = number
-    return members[:number], True
-
-
-@_compiled
-def _insert(active: Small, width: int, new: int) -> None:
-    """Into *width* numbers in order."""
-    place = width
-    while place > 0 and active[place - 1] > new:
-        active[place] = active[place - 1]
-        place -= 1
-    active[place] = new
-
-
-@_compiled
-def _copy(active: Small, width: int, observes: Bools, wanted: bool, members: Small, number: int) -> int:
-    for place in range(width):
-        if observes[active[place]] == wanted:
-            members[number] = active[place]
-            number += 1
-    return number
+        free[width] = table[2, index]
+        for place in range(width):  # R is the first of those that are open
+            active[place] = active[place + 1]
 
 
 @_compiled
@@ -141,37 +136,6 @@ def _groups(call: Ints, kind: Ints, rows: Ints, kinds: int) -> tuple[Ints, Ints]
         calls[size[kind[row]]] = call[row]
         size[kind[row]] += 1
     return table, calls
-
-
-@_compiled
-def _room(array: Small, used: int, more: int) -> Small:
-    """*array*, or twice as much with the same beginning."""
-    if used + more <= len(array):
-        return array
-    larger = np.empty(2 * (used + more), dtype=np.int32)
-    larger[:used] = array[:used]
-    return larger
-
-
-@_compiled
-def _step(state: int, arg: int, rules: Ints, rank: Ints) -> int:
-    """The state after, −1 if impossible. ``rank``: which states have been met, in which order (0: not); its last: how
-    many."""
-    if not _is_legal(state, arg, rules):
-        return -1
-    after = int(rules[arg, 2])
-    if after < 0:
-        return state
-    if rank[after] == 0:
-        rank[-1] += 1
-        rank[after] = rank[-1]
-    return after
-
-
-@_compiled
-def _is_legal(state: int, arg: int, rules: Ints) -> bool:
-    when = rules[arg, 0]
-    return bool(when == ANY or (when == IN) == (rules[arg, 1] == state))
 
 
 @_compiled
@@ -221,87 +185,17 @@ def _place(at: int, mask: int, state: int, size: int) -> int:
 
 
 @_compiled
-def _find(at: int, mask: int, state: int, table: Small, sets: Small, masks: Ints) -> int:
-    """The place in *table* of that key, or the free one in which to put it."""
-    place = _place(at, mask, state, len(table))
-    while table[place] >= 0:
-        row = table[place]
-        if masks[row] == mask and sets[row, 0] == at and sets[row, 1] == state:
-            return place
-        place = (place + 1) & (len(table) - 1)
-    return place
-
-
-@_compiled
-def _is_new(
-    at: int, mask: int, state: int, used: int, number: int, table: Small, sets: Small, masks: Ints, counts: Small
-) -> bool:
-    """Enter the configuration as *number*, unless one like it used no more; then drop those that used no fewer.
-
-    ``sets``: R, state, used, the next one with the same key.
-    """
-    place = _find(at, mask, state, table, sets, masks)
-    row = table[place]
-    while row >= 0:
-        if _is_within(int(sets[row, 2]), used, counts):
-            return False
-        row = sets[row, 3]
-    kept, row = -1, table[place]
-    while row >= 0:
-        following = sets[row, 3]
-        if not _is_within(used, int(sets[row, 2]), counts):
-            sets[row, 3] = kept
-            kept = row
-        row = following
-    sets[number, 0], sets[number, 1], sets[number, 2], sets[number, 3] = at, state, used, kept
-    masks[number] = mask
-    table[place] = number
-    return True
-
-
-@_compiled
-def _larger_table(table: Small, sets: Small, masks: Ints) -> Small:
-    larger = np.full(2 * len(table), -1, dtype=np.int32)
-    for place in range(len(table)):
-        row = table[place]
-        if row >= 0:
-            key = int(sets[row, 0]), int(masks[row]), int(sets[row, 1])
-            larger[_find(key[0], key[1], key[2], larger, sets, masks)] = row
-    return larger
-
-
-@_compiled
-def _larger_used(counts: Small) -> tuple[Small, Small]:
-    """Twice the rows, and a table that finds them."""
-    rows = len(counts)
-    larger = np.zeros((2 * rows, counts.shape[1]), dtype=np.int32)
-    larger[:rows] = counts
-    table = np.full(8 * rows, -1, dtype=np.int32)
-    for row in range(rows):
+def _larger_used(counts: Small, kept: int) -> tuple[Small, Small]:
+    """Room for twice the rows, and a table that finds those that are kept."""
+    larger = np.zeros((2 * len(counts), counts.shape[1]), dtype=np.int32)
+    larger[:kept] = counts[:kept]
+    table = np.full(8 * len(counts), -1, dtype=np.int32)
+    for row in range(kept):
         place = _place_of_row(counts, row, len(table))
         while table[place] >= 0:
             place = (place + 1) % len(table)
         table[place] = row
     return larger, table
-
-
-@_compiled
-def _observe(
-    at: int, mask: int, state: int, arg: Ints, bit: Ints, begin: Ints, split: Ints, members: Small, rules: Ints,
-) -> tuple[int, int]:  # fmt: skip
-    """Put in every observer that is legal now, and step over operations that are in."""
-    end = len(bit)
-    while at < end:
-        for number in range(begin[at], split[at]):
-            its = bit[members[number]]
-            if not mask & its and _is_legal(state, arg[members[number]], rules):
-                mask |= its
-        if not mask & bit[at]:
-            break
-        while at < end and mask & bit[at]:
-            mask ^= bit[at]
-            at += 1
-    return at, mask
 
 
 @_compiled
@@ -312,124 +206,175 @@ def run(
 
     ``marks``, by state: R plus one of the last configurations that stood in it; below, in which order they were met.
     """
-    ret, arg, bit, begin, split = by_ret[0][:-1], by_ret[1][:-1], by_ret[2][:-1], by_ret[3], by_ret[4][:-1]
-    lost, first, reached, rank = groups[0][:-1], groups[1], marks[0], marks[1]
-    rank[0] = rank[-1] = 1
-    end, more = len(bit), OPEN_MAX + len(lost)
-    counts, rows = np.zeros((16, len(lost)), dtype=np.int32), np.full(64, -1, dtype=np.int32)
+    lost = groups.shape[1] - 1
+    counts, rows = np.zeros((16 + lost, lost), dtype=np.int32), np.full(64 + 4 * lost, -1, dtype=np.int32)
     rows[_place_of_row(counts, 0, len(rows))] = 0
     table, sets, masks = np.full(1024, -1, np.int32), np.empty((512, 4), np.int32), np.empty(512, np.int64)
-    stack, open_ = np.empty((512, 3), dtype=np.int32), np.empty(512, dtype=np.int64)
-    after, ready = np.empty(OPEN_MAX, dtype=np.int64), np.empty(len(lost), dtype=np.int64)
-    waiting, idle = np.empty(OPEN_MAX + len(lost), dtype=np.int64), 0
+    stack, open_ = np.empty((512 + lost, 3), dtype=np.int32), np.empty(512 + lost, dtype=np.int64)
+    waiting, ready = np.empty(OPEN_MAX + lost, dtype=np.int64), np.empty(lost, dtype=np.int64)
     stack[0], open_[0] = 0, 0
-    top, count, deepest, kept = 1, 0, -1, 1
-    while top:
-        top -= 1
-        at, state, used = int(stack[top, 0]), int(stack[top, 1]), int(stack[top, 2])
-        at, mask = _observe(at, int(open_[top]), state, arg, bit, begin, split, members, rules)
-        if at == end:
-            return LEGAL, count, deepest
-        if count == len(masks):
+    marks[1, 0] = marks[1, -1] = 1
+    where = np.array([1, 0, -1, 1])
+    answer = MORE
+    while answer == MORE:
+        answer = _walk(
+            by_ret, members, groups, calls, rules, is_lazy, budget, marks, counts, rows, table, sets, masks, stack,
+            open_, waiting, ready, where,
+        )  # fmt: skip
+        if where[1] == len(masks):
             sets, masks = _twice(sets, masks)
             table = _larger_table(table, sets, masks)
-        if not _is_new(at, mask, state, used, count, table, sets, masks, counts):
+        if where[0] + OPEN_MAX + lost > len(open_):
+            stack, open_ = _twice(stack, open_)
+        if where[3] + lost > len(counts):
+            counts, rows = _larger_used(counts, where[3])
+    return answer, int(where[1]), int(where[2])
+
+
+@_compiled
+def _walk(
+    by_ret: Ints, members: Small, groups: Ints, calls: Ints, rules: Ints, is_lazy: bool, budget: int, marks: Ints,
+    counts: Small, rows: Small, table: Small, sets: Small, masks: Ints, stack: Small, open_: Ints, waiting: Ints,
+    ready: Ints, where: Ints,
+) -> int:  # fmt: skip
+    """As :func:`run`, until there might be no room. ``where``: the top of the stack, configurations, the deepest, rows
+    of ``counts``.
+
+    All in one piece, and without names for parts of arrays: to hand an array to another function is to count references
+    to it, which took four fifths of the time. An argument is legal iff ``rules[arg, 0] != IN + (rules[arg, 1] ==
+    state)``: 1 is IN and not equal, 2 is NOT_IN and equal.
+    """
+    end, lost = by_ret.shape[1] - 1, groups.shape[1] - 1
+    top, count, deepest, kept = int(where[0]), int(where[1]), int(where[2]), int(where[3])
+    answer = ILLEGAL
+    while top:
+        if count == len(masks) or top + OPEN_MAX + lost > len(open_) or kept + lost > len(counts):
+            answer = MORE
+            break
+        top -= 1
+        at, mask, state, used = int(stack[top, 0]), int(open_[top]), int(stack[top, 1]), int(stack[top, 2])
+
+        # Put in every observer that is legal now, and step over operations that are in.
+        while at < end:
+            for number in range(by_ret[3, at], by_ret[4, at]):
+                arg = by_ret[1, members[number]]
+                if rules[arg, 0] != IN + (rules[arg, 1] == state):
+                    mask |= by_ret[2, members[number]]
+            if not mask & by_ret[2, at]:
+                break
+            while at < end and mask & by_ret[2, at]:
+                mask ^= by_ret[2, at]
+                at += 1
+        if at == end:
+            answer = LEGAL
+            break
+
+        # Not if it was seen with no more unknown ones used; if it is new, those that used no fewer are forgotten.
+        place = _place(at, mask, state, len(table))
+        row = table[place]
+        while row >= 0 and (masks[row] != mask or sets[row, 0] != at or sets[row, 1] != state):
+            place = (place + 1) & (len(table) - 1)
+            row = table[place]
+        while row >= 0 and not _is_within(sets[row, 2], used, counts):
+            row = sets[row, 3]
+        if row >= 0:
             continue
+        chain, row = -1, table[place]
+        while row >= 0:
+            following = sets[row, 3]
+            if not _is_within(used, sets[row, 2], counts):
+                sets[row, 3] = chain
+                chain = row
+            row = following
+        sets[count, 0], sets[count, 1], sets[count, 2], sets[count, 3] = at, state, used, chain
+        table[place], masks[count] = count, mask
         count += 1
         if count > budget:
-            return SPENT, count, deepest
+            answer = SPENT
+            break
         deepest = max(deepest, at)
         if at == deepest:
-            reached[state] = at + 1
-        while top + more > len(open_):
-            stack, open_ = _twice(stack, open_)
-        known = members[split[at] : begin[at + 1]]
-        idle = _try(state, mask, known, arg, bit, rules, rank, after, waiting)
-        if len(lost):
-            some = _ready(ret[at], used, counts, first, calls, ready)
-            if some and is_lazy:
-                idle = _others(
-                    state,
-                    mask,
-                    members[begin[at] : split[at]],
-                    arg,
-                    bit,
-                    lost,
-                    ready[:some],
-                    rules,
-                    rank,
-                    waiting,
-                    idle,
-                )
-            while kept + some > len(counts):
-                counts, rows = _larger_used(counts)
-            for number in range(some - 1, -1, -1):
-                its = _step(state, int(lost[ready[number]]), rules, rank)
-                if its < 0 or its == state or (is_lazy and not _is_wanted(its, waiting[:idle], rules, rank)):
-                    continue
-                stack[top, 0], stack[top, 1], open_[top] = at, its, mask
-                stack[top, 2] = _with_one_more(used, ready[number], counts, rows, kept)
-                kept = max(kept, stack[top, 2] + 1)
-                top += 1
-        for number in range(len(known) - 1, -1, -1):
-            if after[number] >= 0:
-                stack[top, 0], stack[top, 1], stack[top, 2] = at, after[number], used
-                open_[top] = mask | bit[known[number]]
-                top += 1
-    return ILLEGAL, count, deepest
+            marks[0, state] = at + 1
 
-
-@_compiled
-def _try(
-    state: int, mask: int, known: Small, arg: Ints, bit: Ints, rules: Ints, rank: Ints, after: Ints, waiting: Ints
-) -> int:
-    """The state ``after`` each mutator that is not in (−1: none); how many are *waiting* for another one."""
-    idle = 0
-    for number in range(len(known)):
-        after[number] = -1
-        if not mask & bit[known[number]]:
-            after[number] = _step(state, arg[known[number]], rules, rank)
-            if after[number] < 0:
-                waiting[idle] = arg[known[number]]
+        # Mutators that are impossible now wait for another state; what the others lead to has been met.
+        idle = some = 0
+        for number in range(by_ret[4, at], by_ret[3, at + 1]):
+            arg = by_ret[1, members[number]]
+            if mask & by_ret[2, members[number]]:
+                continue
+            if rules[arg, 0] == IN + (rules[arg, 1] == state):
+                waiting[idle] = arg
                 idle += 1
-    return idle
+            elif marks[1, rules[arg, 2]] == 0:
+                marks[1, -1] += 1
+                marks[1, rules[arg, 2]] = marks[1, -1]
+
+        # Of each group of unknown ones the next, if it was invoked by now; lazily, whoever is impossible waits, too.
+        for group in range(lost):
+            following = groups[1, group] + counts[used, group]
+            if following < groups[1, group + 1] and calls[following] <= by_ret[0, at]:
+                ready[some] = group
+                some += 1
+        if some and is_lazy:
+            for number in range(by_ret[3, at], by_ret[4, at]):
+                if not mask & by_ret[2, members[number]]:
+                    waiting[idle] = by_ret[1, members[number]]
+                    idle += 1
+            for number in range(some):
+                arg = groups[0, ready[number]]
+                if rules[arg, 0] == IN + (rules[arg, 1] == state):
+                    waiting[idle] = arg
+                    idle += 1
+                elif marks[1, rules[arg, 2]] == 0:
+                    marks[1, -1] += 1
+                    marks[1, rules[arg, 2]] = marks[1, -1]
+        for number in range(some - 1, -1, -1):
+            arg = groups[0, ready[number]]
+            after = rules[arg, 2]
+            if rules[arg, 0] == IN + (rules[arg, 1] == state):
+                continue
+            if marks[1, after] == 0:
+                marks[1, -1] += 1
+                marks[1, after] = marks[1, -1]
+            if after == state:
+                continue
+            is_wanted = not is_lazy
+            for other in range(idle):
+                arg = waiting[other]
+                if is_wanted:
+                    break
+                if rules[arg, 0] != IN + (rules[arg, 1] == after):
+                    is_wanted = True
+                    if rules[arg, 2] >= 0 and marks[1, rules[arg, 2]] == 0:
+                        marks[1, -1] += 1
+                        marks[1, rules[arg, 2]] = marks[1, -1]
+            if is_wanted:
+                row = _with_one_more(used, ready[number], counts, rows, kept)
+                kept = max(kept, row + 1)
+                stack[top, 0], stack[top, 1], stack[top, 2], open_[top] = at, after, row, mask
+                top += 1
+
+        # The mutator with the earliest return is on top.
+        for number in range(by_ret[3, at + 1] - 1, by_ret[4, at] - 1, -1):
+            arg = by_ret[1, members[number]]
+            if not mask & by_ret[2, members[number]] and rules[arg, 0] != IN + (rules[arg, 1] == state):
+                stack[top, 0], stack[top, 1], stack[top, 2] = at, rules[arg, 2], used
+                open_[top] = mask | by_ret[2, members[number]]
+                top += 1
+    where[0], where[1], where[2], where[3] = top, count, deepest, kept
+    return answer
 
 
 @_compiled
-def _ready(ret: int, used: int, counts: Small, first: Ints, calls: Ints, ready: Ints) -> int:
-    """The groups whose next one was invoked by then; how many."""
-    some = 0
-    for group in range(len(ready)):
-        following = first[group] + counts[used, group]
-        if following < first[group + 1] and calls[following] <= ret:
-            ready[some] = group
-            some += 1
-    return some
-
-
-@_compiled
-def _others(
-    state: int, mask: int, observers: Small, arg: Ints, bit: Ints, groups: Ints, ready: Ints, rules: Ints, rank: Ints,
-    waiting: Ints, idle: int,
-) -> int:  # fmt: skip
-    """Observers and unknown operations are *waiting*, too."""
-    for its in observers:
-        if not mask & bit[its]:
-            waiting[idle] = arg[its]
-            idle += 1
-    for group in ready:
-        if _step(state, groups[group], rules, rank) < 0:
-            waiting[idle] = groups[group]
-            idle += 1
-    return idle
-
-
-@_compiled
-def _is_wanted(after: int, waiting: Ints, rules: Ints, rank: Ints) -> bool:
-    for other in waiting:  # noqa: SIM110
-        if _step(after, other, rules, rank) >= 0:
-            return True
-    return False
+def _larger_table(table: Small, sets: Small, masks: Ints) -> Small:
+    larger = np.full(2 * len(table), -1, dtype=np.int32)
+    for row in table:
+        if row >= 0:
+            place = _place(int(sets[row, 0]), int(masks[row]), int(sets[row, 1]), len(larger))
+            while larger[place] >= 0:
+                place = (place + 1) & (len(larger) - 1)
+            larger[place] = row
+    return larger
 
 
 @_compiled

@@ -174,6 +174,16 @@ def test_what_does_not_fit_keeps_the_tree(operations: list[Operation], model: Mo
     assert compiled_tree(operations, model) is None
 
 
+def test_so_many_kinds_of_unknown_operations_and_no_more() -> None:
+    """Each kind may be there often."""
+    ops = [op(0, None, "write", value % 64) for value in range(200)]
+    ops += [op(2 * step, 2 * step + 1, "read", 63 - step // 3) for step in range(1, 190)]
+    compiled = compiled_tree(ops, register())
+    assert compiled is not None
+    assert compiled.run(10_000) == Tree(ops, register()).run(10_000)
+    assert compiled_tree([*ops, op(0, None, "write", 64)], register()) is None
+
+
 def test_unknown_operations_alone() -> None:
     ops = [op(0, None, "write", 1), op(0, None, "read", 1)]
     compiled = compiled_tree(ops, register())
