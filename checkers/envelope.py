@@ -10,7 +10,8 @@ stored since the cut before:
   suffix    nothing that lies before a survivor in that broker's log (by physical position; without positions by the
             offsets of each queue); what came back later (:mod:`checkers.resurrection`) did not survive
   pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost
-  byte on age       nothing acknowledged longer ago than thorough interval + interval + slack
+            byte on, but for the ends of files (:mod:`checkers.flushing`)
+  age       nothing acknowledged longer ago than thorough interval + interval + slack
 
 A lost disk whose place a slave's copy takes (``adopt_slave``) may take a suffix too: nothing that lies before a
 survivor, and nothing that was acknowledged before the slave must have had it (:mod:`checkers.replication`). A lost disk
@@ -35,6 +36,7 @@ import numpy as np
 from checkers.columns import Bools, Ints
 from checkers.facts import MASTER_ID, FaultFact, RunFacts, broker_name
 from checkers.false_acks import SYNC, FalseAcks, false_acks
+from checkers.flushing import FlushRule, overdue
 from checkers.groups import of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
@@ -42,32 +44,10 @@ from checkers.replication import replicated_until
 from checkers.resurrection import is_returned, judge_returned, returned
 from checkers.verdict import Anomaly
 
-PAGE_BYTES = 4096
 _NAMED = 20
 
 STANDS_STILL = ("pause", "kill", "stop", "cut_power", "wipe", "adopt_slave", "fail_sync", "flip_bits")
 """Faults while which a node flushes nothing."""
-
-
-@dataclass(frozen=True)
-class FlushRule:
-    """How long a byte may stay unflushed in ASYNC_FLUSH; nanoseconds and pages."""
-
-    interval_ns: int
-    thorough_ns: int
-    least_pages: int
-    slack_ns: int
-
-    @staticmethod
-    def of(facts: RunFacts, broker: str) -> FlushRule:
-        """From the node's own properties, with RocketMQ's defaults."""
-        properties = facts.properties(broker)
-        return FlushRule(
-            interval_ns=int(properties.get("flushIntervalCommitLog", "500")) * 1_000_000,
-            thorough_ns=int(properties.get("flushCommitLogThoroughInterval", "10000")) * 1_000_000,
-            least_pages=int(properties.get("flushCommitLogLeastPages", "4")),
-            slack_ns=facts.slack_ns(),
-        )
 
 
 @dataclass(frozen=True)
@@ -78,6 +58,8 @@ class _Cut:
     lost: Ints
     stored: Ints
     """All messages that the broker had answered for by then, the lost ones included."""
+    kept_to: int = -1
+    """The greatest position of those that are still there."""
 
 
 def judge_loss(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> list[Anomaly]:
@@ -230,6 +212,7 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     survivors = survivors[~is_returned(returned(history, ledger, broker, power_cuts(facts, broker)), survivors)]
     in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
     tail = cut.lost[~in_middle]
+    cut = replace(cut, kept_to=int(ledger.position[survivors].max(initial=-1)))
     anomalies = []
     if in_middle.any():
         anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
@@ -357,15 +340,15 @@ def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: 
     bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + idle_ns
     first = int(ledger.position[tail].min())
     last = int(ledger.position[tail].max())
-    ripe_ns = cut.fault.inject_ns - rule.interval_ns - rule.slack_ns - idle_ns
-    dirty = _written_by(history, ledger, cut.stored, ripe_ns) - first
+    running_ns = cut.fault.inject_ns - idle_ns
+    late = overdue(rule, first, cut.kept_to, lambda ns: _written_by(history, ledger, cut.stored, running_ns - ns))
     opening = (
         f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
         f"the oldest acknowledged {seconds(age_ns)} before"
     )
-    if first >= 0 and dirty >= (rule.least_pages + 1) * PAGE_BYTES:
+    if first >= 0 and late is not None:
         sentence = (
-            f"{opening}. But {dirty} bytes from there on were written {seconds(cut.fault.inject_ns - ripe_ns)} before "
+            f"{opening}. But {late.dirty} bytes from there on were written {seconds(late.before_ns + idle_ns)} before "
             f"the cut, more than {rule.least_pages} pages: the flush every {seconds(rule.interval_ns)} must have "
             f"reached them."
         )

@@ -78,6 +78,25 @@ def test_a_tail_that_a_page_flush_must_have_reached_is_a_failure() -> None:
     assert judge(run_of(list(range(33, 40)), count=40, spacing_ms=100)).outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize(
+    ("count", "begin", "file_bytes", "outcome"),
+    [
+        (200, 100, 100_000, Outcome.PASS),  # the last turn ended with the first file, the one before it within that
+        (200, 101, 100_000, Outcome.FAIL),  # something of the second file was flushed, so all that was there
+        (200, 100, 1 << 30, Outcome.FAIL),  # no border
+        (300, 100, 100_000, Outcome.FAIL),  # two turns more
+        (300, 200, 40_000, Outcome.PASS),  # files as small as what a turn finds: each turn ends one
+        (300, 100, 20_000, Outcome.PASS),  # smaller ones: it falls behind
+        (200, 0, 100_000, Outcome.FAIL),  # nothing was flushed at all
+    ],
+)
+def test_a_flush_ends_with_its_file(count: int, begin: int, file_bytes: int, outcome: Outcome) -> None:
+    """100,000 bytes a second, a turn every half second (and a quarter of slack); 20,480 bytes must be dirty."""
+    nodes = {"broker-a-0": {"mappedFileSizeCommitLog": str(file_bytes)}, "broker-b-0": {}}
+    verdict = judge(run_of(list(range(begin, count)), count=count), nodes=nodes)
+    assert verdict.outcome is outcome, verdict.anomalies[0].sentence
+
+
 @pytest.mark.parametrize("do", ["pause", "kill", "stop"])
 def test_time_in_which_the_broker_stood_still_widens_the_window(do: str) -> None:
     build = run_of([0, 1], count=2, spacing_ms=6_000)
