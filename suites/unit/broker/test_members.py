@@ -195,3 +195,9 @@ def test_offsets_have_a_version_that_every_500th_commit_bumps() -> None:
 def counter(made: BrokerByHand) -> int:
     body = made.answer(Code.GET_ALL_CONSUMER_OFFSET).body
     return int(read_json(body, dict)["dataVersion"]["counter"])
+
+
+def test_a_slave_that_may_act_has_a_checkpoint_of_timers_that_never_began() -> None:
+    assert slave().answer(Code.GET_TIMER_CHECK_POINT).body == bytes(56)
+    assert acting().answer(Code.GET_TIMER_CHECK_POINT).code == 3
+    assert BrokerByHand(brokerRole="SLAVE", brokerId="1", release="5.3.3").answer(Code.GET_TIMER_CHECK_POINT).code == 3
