@@ -3,8 +3,9 @@
 Question: which enqueues and dequeues does this history mean?
 
 Model. ``enqueue v``; ``dequeue`` answers a value, or nil (or ``empty``) for an empty queue; an unknown dequeue may have
-taken anything; a failed one took nothing. ``drain`` answers a list: all of them came out during the call, and the queue
-was empty at its end.
+taken anything; a failed one took nothing. ``drain`` answers a list: all of them came out during the call, in any order,
+and then the queue was empty. Where values are distinct that was not before the last of them was put in: with that, it
+may as well have been before they came out, since they could have come and gone just then.
 
 Limits. An unknown drain, and unknown dequeues of a bag with repeated values, do not fit.
 """
@@ -19,13 +20,15 @@ import numpy as np
 from checkers.columns import NEVER
 from checkers.importers.calls import Call, DoesNotFit, by_key, frozen, malformed
 from checkers.log_input import ACKED, FAILED, UNKNOWN
-from checkers.models import bag, fifo
+from checkers.models import IMPOSSIBLE, Arg, Model, bag, fifo
 from checkers.queue import QueueInput, check_queue, total_queue
 from checkers.search import Operation, search_parts
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _OUTCOMES = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}
 _EMPTY = (None, "empty", "exhausted")
+DRAINED = "drained"
+"""Kind of the row that says that a queue was empty when a drain ended."""
 
 
 def check_foreign_queue(calls: Sequence[Call], place: str, refusals: bool, *, ordered: bool) -> Verdict:
@@ -78,7 +81,7 @@ def _drain(call: Call, place: str) -> list[Row]:
     if not isinstance(call.answered, list):
         raise malformed(place, call, "a drain answers a list")
     taken = [("dequeue", frozen(value), call.call, call.ret, "ok", call.line) for value in call.answered]
-    return [*taken, ("empty", None, call.call, call.ret, "ok", call.line)]
+    return [*taken, (DRAINED, None, call.call, call.ret, "ok", call.line)]
 
 
 def columns_of(rows: list[Row]) -> tuple[QueueInput, dict[int, Any]]:
@@ -86,6 +89,7 @@ def columns_of(rows: list[Row]) -> tuple[QueueInput, dict[int, Any]]:
     for kind, value, *_ in rows:
         if kind in ("enqueue", "dequeue"):
             numbers.setdefault(value, len(numbers))
+    rows = _empties(rows)
 
     def column(kind: str, pick: int) -> Any:
         cells: list[Any] = [row[pick] for row in rows if row[0] == kind]
@@ -104,6 +108,17 @@ def columns_of(rows: list[Row]) -> tuple[QueueInput, dict[int, Any]]:
         *(column("crashed", pick) for pick in (2, 5)),
     )
     return queue, {number: value for value, number in numbers.items()}
+
+
+def _empties(rows: list[Row]) -> list[Row]:
+    """Ends of drains as answers "empty" that were not asked for before the last value that came out was put in."""
+    drains = {line for kind, *_, line in rows if kind == DRAINED}
+    put_in = {value: call for kind, value, call, *_ in rows if kind == "enqueue"} if drains else {}
+    since = dict.fromkeys(drains, 0)
+    for kind, value, *_, line in rows:
+        if kind == "dequeue" and line in drains:
+            since[line] = max(since[line], put_in.get(value, 0))
+    return [("empty", None, max(row[2], since[row[5]]), *row[3:]) if row[0] == DRAINED else row for row in rows]
 
 
 _MEANS = {
@@ -128,10 +143,10 @@ def _searched(
 ) -> Verdict:
     if not parts:
         return Verdict(name, Outcome.PASS, measures=measures)
-    histories = [[_operation(row) for row in rows if row[4] != "fail"] for rows in parts]
+    histories = [_operations(rows) for rows in parts]
     if not ordered and any(operation.arg == ("take",) for part in histories for operation in part):
         raise DoesNotFit("a bag with repeated values and unknown dequeues: anything may have been taken")
-    result, index = search_parts(histories, fifo() if ordered else bag())
+    result, index = search_parts(histories, _with_drains(fifo() if ordered else bag()))
     measures |= {"configurations": result.configurations}
     if result.linearizable:
         return Verdict(name, Outcome.PASS, measures=measures)
@@ -140,13 +155,44 @@ def _searched(
         return Verdict(name, Outcome.UNKNOWN, measures=measures, reasons=(reason,))
     line = result.stuck.op if result.stuck else -1
     words = next((call.words() for call in calls if call.line == line), "")
-    sentence = f"no order agrees with {words}; before it the queue was {result.states[:2]!r}"
+    sentence = (
+        f"no order agrees with {words}; before it the queue was {tuple(queue for queue, _ in result.states[:2])!r}"
+    )
     return Verdict(name, Outcome.FAIL, (Anomaly("no-order", sentence, (line,)),), measures)
 
 
-def _operation(row: Row) -> Operation:
-    kind, value, call, ret, _, line = row
-    arg = {"enqueue": ("enqueue", value), "dequeue": ("dequeue", value), "empty": ("empty",), "crashed": ("take",)}[
-        kind
-    ]
-    return Operation(call, ret, arg, line)
+def _operations(rows: list[Row]) -> list[Operation]:
+    """For the search; what a drain took and its end bear its number and how many there were."""
+    drains = {row[5]: number for number, row in enumerate(row for row in rows if row[0] == DRAINED)}
+    taken = dict.fromkeys(drains, 0)
+    for row in rows:
+        if row[0] == "dequeue" and row[5] in drains:
+            taken[row[5]] += 1
+    operations = []
+    for kind, value, call, ret, type_, line in rows:
+        arg: Arg = {"enqueue": ("enqueue", value), "dequeue": ("dequeue", value), "crashed": ("take",)}.get(
+            kind, ("empty",)
+        )
+        if line in drains:
+            arg = (DRAINED, drains[line], taken[line]) if kind == DRAINED else (*arg, drains[line])
+        if type_ != "fail":
+            operations.append(Operation(call, ret, arg, line))
+    return operations
+
+
+def _with_drains(model: Model) -> Model:
+    """*model* that also counts what each drain took: its end comes after all of it, and finds nothing."""
+
+    def step(state: Any, arg: Arg) -> Any:
+        queue, taken = state
+        if arg[0] == DRAINED:
+            return state if not queue and taken.count(arg[1]) == arg[2] else IMPOSSIBLE
+        after = model.step(queue, arg[:2])
+        if after is IMPOSSIBLE:
+            return after
+        return after, taken if len(arg) < 3 else tuple(sorted((*taken, arg[2])))
+
+    def observes(arg: Arg) -> bool:
+        return arg[0] == DRAINED or model.observes(arg)
+
+    return Model(model.name, (model.initial, ()), step, observes, is_lazy=False)

@@ -81,13 +81,15 @@ def register(rng: Random) -> Written:
 
 
 def queue(ordered: bool) -> Callable[[Random], Written]:
-    """Also values that are put in several times; no unanswered dequeue knows what it took."""
+    """Also values that are put in several times, and drains; no unanswered dequeue knows what it took."""
 
     def draw(rng: Random) -> Written:
         drawn, writer = draw_queue.draw(rng, ordered), _Writer()
-        repeated = rng.random() < 0.4
+        repeated, drains = rng.random() < 0.4, rng.random() < 0.3
+        drained: list[draw_queue.Call] = []
         for its in drawn:
-            when, value = (its.inv, its.ret), its.value % 3 if repeated else its.value
+            its.value = its.value % 3 if repeated else its.value
+            when, value = (its.inv, its.ret), its.value
             if its.kind == "enqueue":
                 means = ("enqueue", value) if its.outcome != "fail" else None
                 writer.write(when, "enqueue", its.outcome, value, None, means)
@@ -95,11 +97,35 @@ def queue(ordered: bool) -> Callable[[Random], Written]:
                 writer.write(when, "dequeue", "info", means=("crashed", -1))
             elif its.kind == "empty":
                 writer.write(when, "dequeue", "ok", means=("empty", -1))
+            elif drains and rng.random() < 0.6:
+                drained.append(its)
             else:
                 writer.write(when, "dequeue", "ok", None, value, ("dequeue", value))
-        return Written(writer.calls, writer.ops, (), brute.queue_step(ordered))
+        if drained:
+            _drain(writer, drained)
+        return Written(writer.calls, writer.ops, ((), 0), _draining(brute.queue_step(ordered)))
 
     return draw
+
+
+def _drain(writer: _Writer, drained: list[draw_queue.Call]) -> None:
+    """One call that took all of it, in any order, and then found nothing."""
+    when = min(its.inv for its in drained), max(its.ret for its in drained)
+    writer.write(when, "drain", "ok", None, [its.value for its in drained], ("drained", len(drained)))
+    writer.ops += [Op(*when, True, ("drain", its.value)) for its in drained]
+
+
+def _draining(step: Step) -> Step:
+    """*step* with the number of values that the drain has taken."""
+
+    def with_drain(state: Any, what: tuple[Any, ...]) -> Any:
+        queue, taken = state
+        if what[0] == "drained":
+            return (state,) if not queue and taken == what[1] else ()
+        is_drain = what[0] == "drain"
+        return tuple((after, taken + is_drain) for after in step(queue, ("dequeue", what[1]) if is_drain else what))
+
+    return with_drain
 
 
 def grown_set(rng: Random) -> Written:
