@@ -43,8 +43,7 @@ CHAPTERS: Final = (
     ("Sends, pulls, offsets", "W21", "W36"),
     ("Groups, retries, transactions, slaves, ports", "W37", "W55"),
     ("Administration", "W56", "W68"),
-    ("Acting masters of 5.x", "W69", "W76"),
-    ("A commit log in several folders", "W77", "W99"),
+    ("Acting masters of 5.x, commit logs in several folders", "W69", "W99"),
 )
 
 Entry = Mapping[str, Any]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ OK, REFUSED, NO_SLAVE = 0, 14, 11
 QUEUE = {"consumerGroup": "CG", "topic": "T", "queueId": 0}
 ROWS = ("W73", "W74", "W75")
 BOTH = {"enableSlaveActingMaster": "true", "totalReplicas": "2", "slaveReadEnable": "true"}
+WITHOUT_TIMERS = {"timerWheelEnable": "false"}
 SETTINGS = {
     "release": "5.3.3",
     "master": {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"},
@@ -104,17 +106,39 @@ def test_the_reference_simulated(compatible: str) -> None:
     ask_the_pair(simulated(compatibleWithOldNameSrv=compatible, **BOTH, **SETTINGS))
 
 
-@pytest.fixture
-def real_pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
-    name = request.config.getoption("--target")
-    if name.startswith("rocketmq:4."):
+def return_without_timers(pair: Pair, *, is_apache: bool) -> None:
+    """W80: a slave of 5.3.3 without a timer wheel has no checkpoint of it, and its master does not do without one."""
+    begin(pair)
+    pair.kill("broker-a-0")
+    acting = ({0: pair.slave.broker}, 4)
+    pair.until(lambda: seen(pair) == acting)
+    pair.start("broker-a-0")
+    pair.until(lambda: pair.is_up("broker-a-0"))
+    if not is_apache:
+        pair.until(lambda: seen(pair) == ({0: pair.master.broker, 1: pair.slave.broker}, 6))
+        return
+    refused = answer(pair.slave, Code.GET_TIMER_CHECK_POINT)
+    assert (refused.code, refused.remark) == (1, "The checkpoint is null")
+    pair.sleep(30 * SECOND)
+    assert seen(pair) == acting
+
+
+@pytest.mark.conformance("W80")
+def test_the_reference_returns_without_timers() -> None:
+    return_without_timers(simulated(**WITHOUT_TIMERS, **BOTH, **SETTINGS), is_apache=False)
+
+
+@contextmanager
+def real_pair(target_name: str, folder: Path, **more: str) -> Iterator[Pair]:
+    """A pair of processes of that make."""
+    if target_name.startswith("rocketmq:4."):
         pytest.skip("settings of 5.x")
-    target = open_target(name)
+    target = open_target(target_name)
     target.prepare()
-    journal = HealJournal.open("acting", tmp_path / "heal")
-    backend = ProcessBackend("acting", tmp_path, target, journal, isolation="auto")
+    journal = HealJournal.open("acting", folder / "heal")
+    backend = ProcessBackend("acting", folder, target, journal, isolation="auto")
     try:
-        yield Pair(backend, **BOTH, **SETTINGS)
+        yield Pair(backend, **more, **BOTH, **SETTINGS)
     finally:
         backend.close()
         journal.close()
@@ -123,5 +147,15 @@ def real_pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
 @pytest.mark.slow
 @pytest.mark.requires("netns")
 @pytest.mark.conformance(*ROWS, lane="target")
-def test_a_pair_of_processes(real_pair: Pair) -> None:
-    ask_the_pair(real_pair)
+def test_a_pair_of_processes(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with real_pair(request.config.getoption("--target"), tmp_path) as pair:
+        ask_the_pair(pair)
+
+
+@pytest.mark.slow
+@pytest.mark.requires("netns")
+@pytest.mark.conformance("W80", lane="target")
+def test_a_master_returns_without_timers(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    name = request.config.getoption("--target")
+    with real_pair(name, tmp_path, **WITHOUT_TIMERS) as pair:
+        return_without_timers(pair, is_apache=name != "reference")
