@@ -22,7 +22,8 @@ Times are numbers of one event counter, or stamps of one clock: equal numbers co
 
 Limits. An unknown batch of several messages that nobody saw, where there are holes that it may have to fill, is bin
 packing: ``unknown`` says so, unless singles alone fill the holes, or nothing does even with sizes ignored. It also says
-so where a message was read that was tried several times, once to a queue that nobody knows, and a hole stays open.
+so where a message was read that was tried several times, once to a queue that nobody knows, and a hole stays open; and
+of batches that were tried several times if :mod:`checkers.log_batches` may have chosen wrongly.
 """
 
 from __future__ import annotations
@@ -65,6 +66,12 @@ __all__ = [
 ]
 
 
+RETRIED_BATCHES = (
+    "which of several unanswered sends of the same messages was read, in a batch, alone, or to a queue that nobody "
+    "knows, has more possibilities than were tried"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class LogResult:
     """``violations`` and ``unknown`` empty: linearizable. ``content`` is the log as it must have been, with bounds."""
@@ -92,9 +99,9 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
         return LogResult((), (), legal)
     content = content_of(log, gaps=gaps, retries=retries)
     if content.violations:
-        return LogResult(content.violations, (), content)
+        return _result(content, content.violations)
     bound_above(log, content)
-    had_choice = not retries and settle_tries(content)
+    had_choice = not retries and (settle_tries(content) or content.spare_may_differ)
     bound_below(log, content, fresh)
     unknown, hall = (
         ((), None)
@@ -104,12 +111,19 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
         else fill_holes(log, content, had_choice)
     )
     if hall is not None:
-        return LogResult((hall,), unknown, content)
+        return _result(content, (hall,), unknown)
     earliest = running_maximum(content)
     violations = [*_order(log, content, earliest, fresh), *_torn_batches(log, content, fresh)]
     if len(log.refused) or len(log.starts):
         violations += trim_violations(log, content, earliest)
-    return LogResult(tuple(violations), unknown, content)
+    return _result(content, tuple(violations), unknown)
+
+
+def _result(content: Content, violations: tuple[LogViolation, ...], unknown: tuple[str, ...] = ()) -> LogResult:
+    """What was found is no violation where *content* may be another one."""
+    if violations and content.may_differ:
+        return LogResult((), (*unknown, RETRIED_BATCHES), content)
+    return LogResult(violations, unknown, content)
 
 
 def bound_above(log: LogInput, content: Content) -> None:

@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns import NEVER, Bools, Ints
+from checkers.log_batches import with_seen_batches
 from checkers.log_input import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, LogInput, LogViolation, Polls
 
 EMPTY: Final = -1
@@ -86,6 +87,9 @@ class Content:
 
     ``value``: by slot, −1 where nobody knows. ``append``: row of ``log.appends`` by slot, −1 if unknown or foreign.
     ``spare``: rows of unknown appends whose value nobody saw. ``group``: first slot of the batch, by slot.
+
+    Where batches were tried several times, other tries than those that were taken may be the ones that were seen
+    (``may_differ``), or at least be left for holes (``spare_may_differ``).
     """
 
     appends: Appends
@@ -97,6 +101,8 @@ class Content:
     spare: Ints
     group: Ints | None = None
     violations: tuple[LogViolation, ...] = ()
+    may_differ: bool = False
+    spare_may_differ: bool = False
 
     def lo_shared(self) -> Ints:
         """``lo``, the greatest of a batch for all of its offsets."""
@@ -118,8 +124,9 @@ def _shared(best: np.ufunc, bound: Ints, group: Ints) -> Ints:
 
 def content_of(log: LogInput, *, gaps: bool, retries: bool) -> Content:
     """Enter all acknowledgements and reads; conditions that fail are in ``violations``, the rest is still filled."""
-    appends = _with_seen_batches(log.appends, log.polls)
-    content, found = _told(log, appends, len(appends), gaps)
+    seen = with_seen_batches(log.appends, log.polls)
+    content, found = _told(log, seen.appends, len(seen.appends), gaps)
+    content.may_differ, content.spare_may_differ = seen.may_differ, seen.spare_may_differ
     found += _learn(log, content, retries)
     content.violations = tuple(_first_of_each_kind(found))
     return content
@@ -146,30 +153,6 @@ def _told(log: LogInput, appends: Appends, sends: int, gaps: bool) -> tuple[Cont
         spare=np.zeros(0, dtype=np.int64),
     )
     return content, [*absurd, *_enter_acks(content), *_enter_reads(log.polls, content, gaps)]
-
-
-def _with_seen_batches(appends: Appends, polls: Polls) -> Appends:
-    """An unknown batch of which one message was seen went there whole: as if acknowledged, but never answered."""
-    if appends.batch is None or not len(polls.value):
-        return appends
-    rows = np.flatnonzero((appends.batch >= 0) & (appends.outcome == UNKNOWN))
-    hits = np.flatnonzero(np.isin(polls.value, appends.value[rows])) if len(rows) else rows
-    if not len(hits):
-        return appends
-    queue_of_read = np.repeat(polls.queue, polls.count)
-    seen = {int(polls.value[hit]): (int(queue_of_read[hit]), int(polls.offset[hit])) for hit in hits[::-1].tolist()}
-    queue, offset, outcome = appends.queue.copy(), appends.offset.copy(), appends.outcome.copy()
-    for batch in np.unique(appends.batch[rows]).tolist():
-        members = rows[appends.batch[rows] == batch]
-        places = [(index, seen.get(int(appends.value[row]))) for index, row in enumerate(members.tolist())]
-        wanted = int(appends.queue[members[0]])
-        known = [(index, place) for index, place in places if place is not None and place[1] >= index]
-        known = [(index, place) for index, place in known if wanted in (place[0], -1)]
-        if known:
-            index, (its_queue, its_offset) = known[0]
-            queue[members], outcome[members] = its_queue, ACKED
-            offset[members] = its_offset - index + np.arange(len(members))
-    return replace(appends, queue=queue, offset=offset, outcome=outcome)
 
 
 def _slots(log: LogInput, appends: Appends, sends: int, gaps: bool) -> tuple[Slots, list[LogViolation]]:

@@ -28,6 +28,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns import Ints
+from checkers.log import RETRIED_BATCHES
 from checkers.log_content import Content, content_of
 from checkers.log_input import ACKED, FAILED, LogInput, LogViolation
 from checkers.sequential_fill import fill
@@ -57,13 +58,19 @@ def check_sequential(log: LogInput, process_of: Ints) -> SequentialResult:
     """Decide *log*; *process_of* gives the process of each operation number. Batches are single appends here."""
     content = content_of(log, gaps=False, retries=False)
     if content.violations:
-        return SequentialResult(content.violations)
+        return (
+            SequentialResult((), unknown=(RETRIED_BATCHES,))
+            if content.may_differ
+            else SequentialResult(content.violations)
+        )
     filling = fill(log, content, process_of)
+    chosen = content.may_differ or content.spare_may_differ
+    if filling.violation is not None and not chosen:
+        return SequentialResult((filling.violation,))
     if filling.violation is not None or filling.unknown:
-        found = () if filling.violation is None else (filling.violation,)
-        return SequentialResult(found, unknown=filling.unknown)
+        return SequentialResult((), unknown=filling.unknown or (RETRIED_BATCHES,))
     circle = _graph(log, content, process_of).circle()
-    return SequentialResult((), circle, (CIRCLE_UNKNOWN,) if circle and filling.had_choice else ())
+    return SequentialResult((), circle, (CIRCLE_UNKNOWN,) if circle and (filling.had_choice or chosen) else ())
 
 
 @dataclass(slots=True)

@@ -344,6 +344,10 @@ OBJECTS: dict[str, Draw] = {
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
     "logs, retries, queues unknown": log(Shape(queues=2, trim=True, pooled=True, retries=True)),
+    "log, batches sent again": log(Shape(batches=True, retries=True)),
+    "logs, batches sent again, queues unknown": log(
+        Shape(queues=2, trim=True, batches=True, pooled=True, retries=True)
+    ),
     "log, unseen retries": unseen_retries(Shape(copies=True, operations=(2, 4))),
     "logs, unseen retries, queues unknown": unseen_retries(
         Shape(queues=2, trim=True, pooled=True, retries=True, copies=True, operations=(2, 4))
@@ -359,6 +363,7 @@ OBJECTS: dict[str, Draw] = {
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "log, sequential, trimmed, batches": sequential(Shape(trim=True, batches=True)),
+    "logs, sequential, batches sent again": sequential(Shape(queues=2, batches=True, retries=True, pooled=True)),
     "logs, sequential, queues unknown": sequential(Shape(queues=2, trim=True, pooled=True, retries=True)),
     "fifo": queue(ordered=True),
     "bag": queue(ordered=False),

@@ -47,7 +47,7 @@ class Shape:
     ends: bool = True
     pooled: bool = False
     retries: bool = False
-    """A message may be sent again, as an operation of its own, to any queue."""
+    """A message may be sent again, as an operation of its own, to any queue; of a batch all or its end."""
     copies: bool = False
     """A message may be stored again, and nobody tells."""
     operations: tuple[int, int] = (3, 9)
@@ -75,7 +75,7 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
             op.kind, op.values, op.offset = "append", list(range(value, value + size)), len(log)
             value += size
             if shape.retries and value > 1 and rng.random() < 0.4:
-                op.values = [rng.randrange(value - 1)]
+                op.values = _again(rng, drawn) if shape.batches else [rng.randrange(value - 1)]
             _outcome(rng, op, log, shape)
         elif kind < 0.85 or not shape.ends:
             _poll(rng, op, log, starts[queue])
@@ -88,6 +88,12 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
         for _ in range(rng.choice((1, 1, 2, 3))):
             _damage(rng, drawn, shape)
     return drawn
+
+
+def _again(rng: Random, drawn: list[Drawn]) -> list[int]:
+    """What was sent before, or only the end of it."""
+    values = rng.choice([op.values for op in drawn if op.kind == "append"] or [[0]])
+    return values[rng.randrange(len(values)) if rng.random() < 0.3 else 0 :]
 
 
 def run_log(rng: Random, log: list[int], begin: int, first_value: int, shape: Shape) -> list[Drawn]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from checkers.columns import NEVER
-from checkers.log import UNKNOWN, Appends, LogInput, Polls, check_log
-from suites.unit.checkers.draw_log import ints
+from checkers.log import RETRIED_BATCHES, UNKNOWN, Appends, LogInput, Polls, check_log
+from suites.unit.checkers.brute import INFINITE
+from suites.unit.checkers.draw_log import Drawn, ints, log_input
 
 
 def batch_of_two(sent_to: int, offset: int, value: int, read_in: int) -> LogInput:
@@ -42,3 +43,36 @@ def test_a_batch_stands_whole_in_the_queue_that_it_was_sent_to(
 ) -> None:
     found = [violation.kind for violation in check_log(batch_of_two(sent_to, offset, value, read_in)).violations]
     assert found == kinds
+
+
+def sent(at: int, offset: int = -1, queue: int = 0, first: int = 0) -> Drawn:
+    """Messages *first* and the one after it, in one batch; without an *offset* nobody answered."""
+    outcome, ret = ("ok", at + 1) if offset >= 0 else ("info", INFINITE)
+    return Drawn("append", queue, at, ret, outcome, [first, first + 1], offset, [])
+
+
+def read(at: int, offset: int, values: list[int], queue: int = 0) -> Drawn:
+    return Drawn("poll", queue, at, at + 1, "ok", values, offset, list(range(offset, offset + len(values))))
+
+
+AGAIN: dict[str, tuple[list[Drawn], list[str]]] = {
+    "the one that was acknowledged was read": ([sent(0), sent(5, 0), read(9, 0, [0, 1])], []),
+    "both were": ([sent(0), sent(5, 0), read(9, 0, [0, 1, 0, 1])], []),
+    "the unanswered one came first": ([sent(0), sent(5, 2), read(9, 1, [1, 0])], []),
+    "neither was answered": ([sent(0), sent(5), read(9, 0, [0, 1, 0, 1])], []),
+    "the second was not sent yet": ([sent(0), sent(50), read(9, 0, [0, 1, 0])], ["read-from-future"]),
+    "three times": ([sent(0), sent(5), read(9, 0, [0, 1, 0, 1, 0])], ["value-at-two-offsets"]),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_batch_that_was_sent_again_stands_wherever_it_was_read(name: str) -> None:
+    drawn, kinds = AGAIN[name]
+    assert [violation.kind for violation in check_log(log_input(drawn, 1)).violations] == kinds
+
+
+def test_which_try_was_read_is_not_known_where_a_queue_is_not() -> None:
+    drawn = [sent(0, queue=-1), sent(50), read(9, 0, [0, 1])]
+    result = check_log(log_input(drawn, 2))
+    assert (result.linearizable, result.unknown) == (None, (RETRIED_BATCHES,))
+    assert check_log(log_input([sent(0, queue=-1), read(9, 0, [0, 1])], 2)).linearizable is True
