@@ -9,8 +9,8 @@ at the same place, and what a failure shows is the same. Which of the two runs i
 
 Limits. Objects without rules (texts that grow, queues, streams) keep the plain tree, and so do histories with more than
 62 operations open at once or more than 64 different ones without an answer. Loading numba takes most of a second (the
-first time ever, a quarter of a minute to compile): a search is handed over once it has :data:`LARGE` operations or may see
-:data:`MANY` configurations, or once the loops are loaded.
+first time ever, a quarter of a minute to compile): a search is handed over once it has :data:`LARGE` operations or may
+see :data:`MANY` configurations, or once the loops are loaded.
 """
 
 from __future__ import annotations
