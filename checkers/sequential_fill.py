@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -107,9 +108,12 @@ class _Tries:
         rows = np.concatenate((self.free, self.in_batches)) if with_batches else self.free
         base = self.content.slots.base
         pooled, taken = rows[self.queue[rows] == ANY].tolist(), set[int]()
-        for queue in range(len(base) - 1):
-            mine = holes[(holes >= base[queue]) & (holes < base[queue + 1])].tolist()
-            heaps = [self._heap(its, queue) for its in (rows[self.queue[rows] == queue].tolist(), pooled) if mine]
+        cuts = np.searchsorted(holes, base).tolist()
+        for queue, (first, last) in enumerate(pairwise(cuts)):
+            mine = holes[first:last].tolist()
+            if not mine:
+                continue
+            heaps = [self._heap(its, queue) for its in (rows[self.queue[rows] == queue].tolist(), pooled)]
             for hole in mine:
                 row = self._least(heaps, hole - int(base[queue]), taken)
                 if row < 0:
