@@ -20,9 +20,9 @@ HISTORIES = 5_000
 
 
 def same(first: Content, second: Content) -> bool:
-    arrays = ("value", "append", "lo", "hi", "spare")
-    assert {*arrays, "appends", "slots", "group", "violations"} == {field.name for field in fields(Content)}
-    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in arrays)
+    arrays, flags = ("value", "append", "lo", "hi", "spare"), ("may_differ", "spare_may_differ")
+    assert {*arrays, *flags, "appends", "slots", "group", "violations"} == {field.name for field in fields(Content)}
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in (*arrays, *flags))
 
 
 def test_small_inputs_never_load_it() -> None:
