@@ -40,7 +40,7 @@ from checkers.flushing import FlushRule, overdue
 from checkers.groups import of_slaves
 from checkers.history import History, seconds
 from checkers.ledger import WEAK, Ledger, ack_ns
-from checkers.replication import replicated_until
+from checkers.replication import acknowledged_alone, replicated_until
 from checkers.resurrection import is_returned, judge_returned, returned
 from checkers.verdict import Anomaly
 
@@ -216,6 +216,10 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     anomalies = []
     if in_middle.any():
         anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
+    confirmed = _confirmed_by_the_taken(history, facts, ledger, broker, cut, tail)
+    if confirmed.any():
+        anomalies.append(_although_confirmed(history, facts, ledger, broker, cut, tail[confirmed]))
+        tail = tail[~confirmed]
     if len(tail):
         judge = _TAIL_JUDGES[_loss_of(facts, cut.fault)]
         anomalies.append(judge(history, facts, ledger, broker, cut, tail))
@@ -296,6 +300,30 @@ def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: st
         return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False)
     sentence = f"{opening}, where a sector went bad at {sector}: recovery ends a log before the first bad record."
     return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True)
+
+
+def _confirmed_by_the_taken(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
+) -> Bools:
+    """Which of *tail* only that slave can have confirmed whose data took the place."""
+    if facts.mode != SYNC or _loss_of(facts, cut.fault) != "unreplicated":
+        return np.zeros(len(tail), dtype=np.bool_)
+    begun_ns, acked_ns = history.ops.invoke_ns[ledger.row[tail]], ack_ns(history, ledger, tail)
+    return acknowledged_alone(facts, broker, cut.fault.slave_taken(broker), begun_ns, acked_ns)
+
+
+def _although_confirmed(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
+) -> Anomaly:
+    slave = cut.fault.slave_taken(broker)
+    others = " and ".join(node for node in facts.slaves(broker) if node != slave)
+    first = history.op_text(int(history.ops.op[ledger.row[lost[ledger.position[lost].argmin()]]]))
+    sentence = (
+        f"{_many(lost)} of {broker} lost by {cut.fault.words()}, first {first}. But SEND_OK meant the master and one "
+        f"slave, and {others} could confirm nothing from before they were sent until they were acknowledged: "
+        f"{slave}, whose data took the place, must have had them."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False)
 
 
 def _judge_unreplicated(

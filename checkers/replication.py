@@ -11,14 +11,22 @@ waits ever longer, plus 15 s for RocketMQ's own pauses (5 s to look for the mast
     acknowledged ─────────┬── disturbance ──┬── joining ──┬─── ≤ lag ── loss of the disk
         must be there     └───────────── may be missing ──┴──────────────────┘
 
+Of several synchronous slaves one has said that it has a message. Where all but one of them were seen to be away, ended,
+paused or cut off from their master, from before the send until its answer, it was that one, and no lag excuses it.
+
 Limits. Where nobody tells which slave it was, several count as one: the most disturbed decides.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from checkers.columns import Bools, Ints
 from checkers.facts import MASTER_ID, FaultFact, RunFacts, broker_name
 
 JOIN_NS = 15_000_000_000
+ENDS_OR_PAUSES = ("kill", "stop", "pause", "cut_power")
+CUTS = ("partition", "isolate")
 
 
 def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> int:
@@ -46,3 +54,24 @@ def _disturbs(fault: FaultFact, broker: str, slave: str) -> bool:
     if not fault.right:
         return bool(left)
     return fault.ports in ("any", "ha") and bool(left) and bool(right)
+
+
+def acknowledged_alone(facts: RunFacts, broker: str, slave: str, begun_ns: Ints, acked_ns: Ints) -> Bools:
+    """Which sends, by when they began and were answered, only *slave* can have confirmed, of the slaves of *broker*."""
+    alone = np.full(len(begun_ns), slave in facts.slaves(broker), dtype=np.bool_)
+    for other in facts.slaves(broker):
+        if other != slave:
+            away = np.zeros(len(begun_ns), dtype=np.bool_)
+            for fault in facts.faults:
+                if fault.effective == 1 and _is_away(fault, broker, other):
+                    away |= (fault.inject_ns < begun_ns) & (acked_ns < fault.heal_ns)
+            alone &= away
+    return alone
+
+
+def _is_away(fault: FaultFact, broker: str, slave: str) -> bool:
+    """Whether *slave* can confirm nothing to its master while *fault* lasts."""
+    if fault.kind in CUTS and fault.ports in ("any", "ha"):
+        master = f"{broker}-{MASTER_ID}"
+        return (master in fault.left and slave in fault.right) or (slave in fault.left and master in fault.right)
+    return fault.kind in ENDS_OR_PAUSES and slave in fault.left

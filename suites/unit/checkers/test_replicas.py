@@ -181,6 +181,31 @@ def test_one_of_several_synchronous_slaves_may_lack_what_another_one_acknowledge
 
 
 @pytest.mark.parametrize(
+    ("kind", "right", "begin_ms", "heal_ms", "bit", "allowed"),
+    [
+        ("kill", (), 5_000, 95_000, 1, False),
+        ("pause", (), 5_000, 9_950, 1, False),
+        ("partition", ("broker-a-0",), 5_000, 95_000, 1, False),
+        ("partition", ("broker-b-0",), 5_000, 95_000, 1, True),
+        ("kill", (), 5_000, 9_895, 1, True),  # it was back before the answer
+        ("kill", (), 9_899, 95_000, 1, True),  # it was there when the send began
+        ("kill", (), 5_000, 95_000, -1, True),  # nobody saw it bite
+        ("slow_disk", (), 5_000, 95_000, 1, True),
+    ],
+)
+def test_what_only_the_slave_can_have_confirmed_whose_data_was_taken_must_be_there(
+    kind: str, right: tuple[str, ...], begin_ms: int, heal_ms: int, bit: int, allowed: bool
+) -> None:
+    build = lost_tail("adopt_slave", 9_900, taken_from="broker-a-2")
+    build.fault(kind, "broker-a-1", begin_ms, begin_ms, heal=heal_ms, bit=bit, right=right, fault="f0")
+    nodes = {**NODES, "broker-a-2": {}}
+    verdict = check_accounting(build.history(), build.facts(mode=SYNC, flush="sync", nodes=nodes))
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.allowed is allowed, lost.sentence
+    assert ("broker-a-2, whose data took the place, must have had them" in lost.sentence) is not allowed
+
+
+@pytest.mark.parametrize(
     ("taken", "ack_ms", "allowed"),
     [("broker-a-2", 6_000, True), ("broker-a-2", 3_000, False), ("broker-a-1", 6_000, False)],
 )
