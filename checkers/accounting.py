@@ -126,11 +126,11 @@ def _foreign(history: History, row: int) -> Anomaly:
     op = int(reads.op[row])
     queue = int(history.ops.queue[history.ops.rows(reads.op[row : row + 1])[0]])
     offset = int(reads.offset[row])
-    sentence = (
-        f"{history.queues.name(queue)} @{offset} holds something that nobody sent "
-        f"({reads.detail[row] or 'no digest'}), read by {history.op_text(op)}."
-    )
-    return Anomaly("phantom", sentence, (op,), {"queue": queue, "offset": offset, "digest": reads.detail[row]})
+    where, what = f"{history.queues.name(queue)} @{offset}", reads.detail[row]
+    sentence = f"{where} holds something that nobody sent ({what or 'no digest'}), read by {history.op_text(op)}."
+    if what.startswith("message "):
+        sentence = f"Who asked {where.split(' @')[0]} got {what} by {history.op_text(op)}: it is of another queue."
+    return Anomaly("phantom", sentence, (op,), {"queue": queue, "offset": offset, "digest": what})
 
 
 def _never_stored(history: History, ledger: Ledger, message: int) -> Anomaly:

@@ -202,6 +202,17 @@ def test_what_was_never_stored_must_not_be_read(message: int, kind: str) -> None
     assert verdict.outcome is Outcome.FAIL
 
 
+def test_a_message_of_another_queue_is_told_by_its_own_place() -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.drain(10, 11, 0, [0, -1])
+    build.reads[-1]["detail"] = "message 7 of t/1"
+    build.drained(12, 2)
+    (found,) = judge(build).anomalies
+    assert found.kind == "phantom"
+    assert "Who asked t/broker-a/0 got message 7 of t/1 by op 1" in found.sentence
+
+
 def test_a_queue_that_was_not_drained_proves_nothing() -> None:
     build = Build()
     build.send(0, 1, 0, 0)
