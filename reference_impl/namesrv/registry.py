@@ -342,8 +342,9 @@ def _ids_of(broker: BrokerData, address: Address) -> list[int]:
 
 
 def _with_acting(broker: BrokerData) -> BrokerData:
-    """The smallest id shown as 0, if there is no 0 and the broker said that it may."""
-    if broker.enable_acting_master is not True or MASTER_ID in broker.broker_addrs:
+    """The smallest id shown as 0, if there is no 0 and the broker said that it may. A name may have no id at all: its
+    only broker came as another, and was refused."""
+    if broker.enable_acting_master is not True or not broker.broker_addrs or MASTER_ID in broker.broker_addrs:
         return broker
     (_, acting), *others = sorted(broker.broker_addrs.items())
     return BrokerData({MASTER_ID: acting, **dict(others)}, broker.broker_name, broker.cluster, True)

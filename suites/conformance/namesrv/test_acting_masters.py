@@ -103,6 +103,15 @@ def test_brokers_see_the_real_ids() -> None:
     assert b'"brokerAddrs":{1:' in server.answer(Code.GET_BROKER_CLUSTER_INFO).body
 
 
+def test_a_name_that_lost_its_only_id_shows_no_master() -> None:
+    """A master comes again as a slave, with a single topic: its old id goes, and the new one is refused."""
+    server = acting()
+    master = join(server, MASTER)
+    server.answer(Code.WIPE_WRITE_PERM_OF_BROKER, brokerName="b-a")
+    assert server.register(master, topics("T"), id=1, host=MASTER, enableActingMaster=True).code == 1
+    assert server.addresses("T")["b-a"] == {}
+
+
 def test_queues_that_an_operator_opens_again_show_no_master() -> None:
     server = acting()
     master, _ = join(server, MASTER), join(server, FIRST)
