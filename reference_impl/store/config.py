@@ -37,7 +37,7 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     store_path_commit_log: str = ""
     """Folders between commas; the log's files go round them. Empty: ``commitlog`` below the root."""
     read_only_commit_log_store_paths: str = ""
-    """Folders between commas whose files are read, but where no new ones are made."""
+    """Folders between commas whose files are read, but where no new ones are made; of a log in several folders only."""
     broker_role: BrokerRole = "ASYNC_MASTER"
     flush_disk_type: FlushDiskType = "ASYNC_FLUSH"
 
@@ -108,9 +108,9 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def read_only_folders(self) -> tuple[str, ...]:
-        """Folders of the log that take no new files."""
-        paths = self.read_only_commit_log_store_paths
-        return tuple(paths.split(",")) if paths.strip() else ()
+        """Folders of the log that take no new files. A log in one folder knows none (RocketMQ: CommitLog)."""
+        is_split = len(self.commit_log_folders) > 1
+        return _folders(self.read_only_commit_log_store_paths) if is_split else ()
 
     @property
     def write_buffers(self) -> int:
@@ -136,16 +136,20 @@ def _refuse_unsupported(properties: Mapping[str, str]) -> None:
     folders = properties["storePathCommitLog"].split(",") if "storePathCommitLog" in properties else []
     for folder in folders:
         _relative("storePathCommitLog", folder)
-    read_only = [path for path in properties.get("readOnlyCommitLogStorePaths", "").split(",") if path.strip()]
+    read_only = _folders(properties.get("readOnlyCommitLogStorePaths", ""))
     for folder in read_only:
         _relative("readOnlyCommitLogStorePaths", folder)
-    if folders and not set(folders) - set(read_only):
+    if len(folders) > 1 and not set(folders) - set(read_only):
         raise ValueError("readOnlyCommitLogStorePaths: no folder of storePathCommitLog is left to write to")
     if len(set(folders)) < len(folders):
         raise ValueError(f"storePathCommitLog: a folder stands there twice: {properties['storePathCommitLog']!r}")
     for name in ("storePathConsumeQueue", "storePathIndex"):
         if name in properties:
             raise ValueError(f"{name}: not supported, they lie below storePathRootDir")
+
+
+def _folders(text: str) -> tuple[str, ...]:
+    return tuple(path for path in text.split(",") if path.strip())
 
 
 def _relative(name: str, path: str) -> None:

@@ -54,6 +54,27 @@ def test_what_cannot_be_used_is_named(name: str, text: str, complaint: str) -> N
         StoreConfig.from_properties({name: text})
 
 
+@pytest.mark.parametrize(
+    ("folders", "read_only", "expected"),
+    [
+        ("a,b", "a", ("a",)),
+        ("a,b", "old,,a,", ("old", "a")),
+        ("a", "old", ()),
+        ("a", "a", ()),  # and so it is written to all the same
+        ("", "store/commitlog", ()),
+    ],
+)
+def test_read_only_folders_are_of_a_log_in_several(folders: str, read_only: str, expected: tuple[str, ...]) -> None:
+    given = {"storePathCommitLog": folders} if folders else {}
+    config = StoreConfig.from_properties(given | {"readOnlyCommitLogStorePaths": read_only})
+    assert config.read_only_folders == expected
+
+
+def test_one_folder_must_take_new_files() -> None:
+    with pytest.raises(ValueError, match="readOnlyCommitLogStorePaths: no folder"):
+        StoreConfig.from_properties({"storePathCommitLog": "a,b", "readOnlyCommitLogStorePaths": "b,a"})
+
+
 @pytest.mark.parametrize("text", ["", "10", "5x", "s", "1s five"])
 def test_delay_levels_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="messageDelayLevel"):
