@@ -124,9 +124,10 @@ class MemberGroup:
     # --- members ----------------------------------------------------------------------------------------------------
 
     def ask(self, env: Environment, on_members: OnMembers) -> None:
-        """Ask a NameServer for the members; *on_members* is called once, later."""
+        """Ask a NameServer for the members; *on_members* is called once, at once where there is none to ask."""
         config, servers = self._config, self._config.nameservers
         if not servers:
+            on_members(env, None)
             return
         if config.compatible_with_old_name_server:
             request = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": MEMBER_TOPIC_PREFIX + config.broker_name})
@@ -180,9 +181,11 @@ class MemberGroup:
         self.least_id, self._least_address = least_id, address
         if offline is not None:
             self._replication.master_went(env, offline)
-        if least_id == MASTER_ID and ha_address is not None:
+        if least_id != MASTER_ID or not address:
+            return
+        if ha_address is not None:
             self._replication.master_came(env, ha_address)
-        elif least_id == MASTER_ID:
+        else:
             self.ask_ha_address(env, address, lambda env, found: self._replication.master_came(env, found or None))
 
     def _note(self, env: Environment, least_id: int) -> None:

@@ -31,7 +31,7 @@ from reference_impl.broker.members import CALL_TIMEOUT_NS, MemberGroup, Members
 from reference_impl.broker.state import State
 from reference_impl.environment import SECOND, Address, Environment
 from reference_impl.replication import Replication
-from reference_impl.wire.bodies import read_consumer_offsets, read_data_version
+from reference_impl.wire.bodies import read_consumer_offsets, read_data_version, read_delay_offsets
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.fields import ext_fields
@@ -164,7 +164,8 @@ class PreOnline:
             if self._state.delays.version.value.is_newer_than(read_data_version(answer.body)):
                 env.note("pre_online_keeps", slave=slave, table="delay offsets")
             else:
-                self._state.files.delays.save(env, answer.body.decode("utf-8", "replace"))
+                read_delay_offsets(answer.body)  # what is none goes neither into the file nor into the table
+                self._state.files.delays.save(env, answer.body.decode())
                 self._state.delays.load(parse_lenient(answer.body))
             self._take_offsets(env, slave, others)
 

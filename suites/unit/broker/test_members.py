@@ -168,6 +168,15 @@ def test_a_nameserver_may_tell_by_itself() -> None:
     assert made.env.connects[-1][1] == "10.0.0.9:30912"
 
 
+def test_a_master_without_an_address_is_not_looked_for() -> None:
+    made = slave()
+    assert made.answer(Code.NOTIFY_MIN_BROKER_ID_CHANGE, minBrokerId=1, minBrokerAddr=MASTER).code == 0
+    connects = len(made.env.connects)
+    assert made.answer(Code.NOTIFY_MIN_BROKER_ID_CHANGE, minBrokerId=0).code == 0
+    assert made.env.noted("acting_master_ends") == [{"least_id": 0}]
+    assert len(made.env.connects) == connects
+
+
 def test_who_asks_a_broker_for_its_ha_address() -> None:
     fields = acting().answer(Code.EXCHANGE_BROKER_HA_INFO).fields
     assert fields == {"masterHaAddress": f"{HOST}:10912", "masterAddress": MASTER, "masterFlushOffset": "0"}

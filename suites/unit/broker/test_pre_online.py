@@ -14,6 +14,7 @@ from suites.unit.broker.test_members import ACTING, ONE, members_body, registrat
 
 OWN, OTHER, THIRD = f"{HOST}:10911", "10.0.0.9:10911", "10.0.0.10:10911"
 LATER = 9_999_999_999_999
+DELAY_FILE = "store/config/delayOffset.json"
 
 
 def isolated(members: Mapping[int, str], **properties: str) -> BrokerByHand:
@@ -120,6 +121,29 @@ def test_a_master_takes_what_its_slave_has_done() -> None:
     give_tables(made, OTHER, DELAYS, offsets_body(0, 41))
     assert is_registered(made)
     assert offset_of(made) == 41
+
+
+def test_without_a_nameserver_it_stays_isolated_and_says_so() -> None:
+    made = BrokerByHand(totalReplicas="2", **ACTING)
+    made.env.advance(2 * SECOND + MS)
+    assert made.env.noted("pre_online_failed") == [{"why": "no NameServer"}] * 3
+    assert made.env.noted("pre_online_done") == []
+
+
+NEW = b'"dataVersion":{"counter":9,"stateVersion":0,"timestamp":9}'
+
+
+@pytest.mark.parametrize(
+    "body", [b"\xff", b"{" + NEW + b"}", b"{" + NEW + b',"offsetTable":[]}', b"{" + NEW + b',"offsetTable":{"one":1}}']
+)
+def test_delay_offsets_that_cannot_be_read_are_not_kept(body: bytes) -> None:
+    """Newer than the own, as far as they say so."""
+    made = isolated({1: OTHER})
+    connected(made)
+    saved = made.env.disk.get(DELAY_FILE)
+    made.reply(OTHER, asked(made, OTHER, Code.GET_ALL_DELAY_OFFSET), body=body)
+    assert len(made.env.noted("pre_online_failed")) == 1
+    assert made.env.disk.get(DELAY_FILE) == saved
 
 
 def test_of_every_slave_one_after_the_other() -> None:
