@@ -105,7 +105,7 @@ class Replication:
         """A slave of 5.x with acting masters hears that *master* is gone (RocketMQ: onMasterOffline)."""
         if self.config.is_slave and self.metadata.master == master:
             self.metadata.master = None
-            self.client.forget_address()
+            self.client.told(None)
             for address in (master, fast_channel(master)):
                 if (link := self._remoting.link_to(address)) is not None:
                     self._remoting.close(env, link)
@@ -113,7 +113,8 @@ class Replication:
     def master_came(self, env: Environment, ha_address: Address | None) -> None:
         """It hears of a master, and where that takes slaves: connect at once, if nothing stands (onMasterOnline)."""
         if self.config.is_slave and not self._is_stopped:
-            self.client.learned(ha_address)
+            if ha_address:
+                self.client.told(ha_address)
             self.client.wake(env)
 
     # --- events -----------------------------------------------------------------------------------------------------

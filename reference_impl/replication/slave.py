@@ -81,9 +81,10 @@ class HaClient:
         if address and not self._config.ha_master_address:
             self.address = address
 
-    def forget_address(self) -> None:
-        """There is no master any more; an open connection stays until it breaks."""
-        self.address = None
+    def told(self, address: Address | None) -> None:
+        """5.x with acting masters: the master's HA address, whatever is configured, from itself or a NameServer;
+        ``None``: there is no master any more. An open connection stays until it breaks."""
+        self.address = address
 
     def wake(self, env: Environment) -> None:
         """Do not wait out the pause before the next connect (RocketMQ: HAClient#wakeup)."""

@@ -177,6 +177,15 @@ def test_a_master_without_an_address_is_not_looked_for() -> None:
     assert len(made.env.connects) == connects
 
 
+def test_where_a_returning_master_takes_slaves_counts_more_than_what_is_configured() -> None:
+    """RocketMQ: onMasterOnline asks no configuration, as registering does."""
+    made = slave(haMasterAddress="10.0.0.9:40912")
+    back = {"minBrokerId": 0, "minBrokerAddr": OTHER, "haBrokerAddr": "10.0.0.9:30912"}
+    for fields in ({"minBrokerId": 1, "minBrokerAddr": MASTER, "offlineBrokerAddr": OTHER}, back):
+        assert made.answer(Code.NOTIFY_MIN_BROKER_ID_CHANGE, **fields).code == 0
+    assert made.env.connects[-1][1] == "10.0.0.9:30912"
+
+
 def test_who_asks_a_broker_for_its_ha_address() -> None:
     fields = acting().answer(Code.EXCHANGE_BROKER_HA_INFO).fields
     assert fields == {"masterHaAddress": f"{HOST}:10912", "masterAddress": MASTER, "masterFlushOffset": "0"}
