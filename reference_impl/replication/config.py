@@ -2,11 +2,13 @@
 
 Question: how long, how much, how many? RocketMQ: MessageStoreConfig. Times in milliseconds, sizes in bytes.
 
-``release`` (ours, as the NameServer has it) chooses between two generations that differ on the wire and in time:
+``release`` (ours, as the NameServer has it) chooses between two generations that differ on the wire and in time. What
+only the second knows is not even read for the first:
 
     what                                         4.9.7                            5.3.3
     haListenPort                                 always listenPort + 1            listenPort + 1 unless it is set
-    haMasterAddress                              used, no NameServer needed       nothing ever connects (its defect)
+    haMasterAddress                              used, no NameServer needed       nothing ever connects (its defect),
+                                                                                  but with acting masters one is told
     a later report beyond the master's end       closes the connection            is believed
     first report after a connect                 5 s later                        at once if the last is older than 5 s
     reconnect after a broken frame or close      at once                          after 5 s
@@ -20,7 +22,7 @@ Question: how long, how much, how many? RocketMQ: MessageStoreConfig. Times in m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -28,6 +30,16 @@ from reference_impl.configuration import ConfigurationError, bind, property_name
 from reference_impl.environment import MS
 
 Release = Literal["4.9.7", "5.3.3"]
+
+
+_ONLY_5X: Final = (
+    "haMaxGapNotInSync",
+    "inSyncReplicas",
+    "minInSyncReplicas",
+    "totalReplicas",
+    "enableAutoInSyncReplicas",
+    "enableSlaveActingMaster",
+)
 
 
 class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -51,7 +63,8 @@ class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ReplicationConfig:
         """:class:`ConfigurationError` names the property that cannot be used; other names are left alone."""
-        config = bind(cls, properties)
+        is_4 = properties.get("release", "4.9.7").strip() == "4.9.7"
+        config = bind(cls, {name: text for name, text in properties.items() if not (is_4 and name in _ONLY_5X)})
         for name, value in (
             ("slaveTimeout", config.slave_timeout),
             ("haSendHeartbeatInterval", config.ha_send_heartbeat_interval),

@@ -81,6 +81,13 @@ def test_a_bad_store_property_is_refused_when_the_broker_is_made() -> None:
         Broker(BrokerConfig.from_properties({"flushDiskType": "SOMETIMES"}))
 
 
+@pytest.mark.parametrize("name", ["inSyncReplicas", "minInSyncReplicas", "totalReplicas", "enableSlaveActingMaster"])
+def test_what_only_5x_knows_is_an_unknown_name_to_4_9(name: str) -> None:
+    Broker(BrokerConfig.from_properties({name: "many"}))
+    with pytest.raises(ConfigurationError, match=f"{name}=many: expected"):
+        Broker(BrokerConfig.from_properties({name: "many", "release": "5.3.3"}))
+
+
 def test_what_is_described_can_be_read_back() -> None:
     config = BrokerConfig.from_properties({"brokerName": "b", "flushConsumerOffsetInterval": "100", "unknownName": "v"})
     described = config.described()
