@@ -9,8 +9,10 @@ has *expired* if
 
   begin   its master has said that its queue begins behind it: a query of the minimum, a refusal that sends forward, or
           an answer that begins behind what was asked for (for up to a second files go before the minimum is corrected)
-  age     it had been sent so long before, or the disk of its master was filled before
-  file    its broker has acknowledged a message of a later log file
+  age     it had been sent so long before, or the disk of its master was filled before and not free again when it was
+          sent
+  file    its broker has acknowledged a message of a later log file, and of those that had been sent to the same file
+          when the queue was last said to begin behind it, none was read afterwards
 
 Limits. What a step of the broker's clock adds to the age of its files is not counted.
 """
@@ -39,8 +41,8 @@ class Retention:
     """What one broker may delete: bytes, nanoseconds, numbers of log files."""
 
     reserved_ns: int
-    filled_ns: int
-    """When the disk of its master was filled for the first time; :data:`NEVER` if it was not."""
+    fills: tuple[tuple[int, int], ...]
+    """When the disk of its master began to be filled, and from when on nothing sent can go for it."""
     file_bytes: int
     last_file: int
     """The file of the last message that it acknowledged."""
@@ -53,14 +55,16 @@ class Retention:
         file_bytes = int(properties.get("mappedFileSizeCommitLog", DEFAULT_FILE_BYTES))
         return Retention(
             reserved_ns=int(properties.get("fileReservedTime", DEFAULT_RESERVED_HOURS)) * _HOUR_NS,
-            filled_ns=min((fault.begin_ns for fault in fills if fault.hits(broker)), default=int(NEVER)),
+            fills=tuple((fault.begin_ns, fault.heal_ns + facts.slack_ns()) for fault in fills if fault.hits(broker)),
             file_bytes=file_bytes,
             last_file=int(ops.position[sends].max(initial=-1)) // file_bytes,
         )
 
     def lets_go(self, sent_ns: Ints, position: Ints, told_ns: Ints) -> Bools:
         """Whether messages sent and stored there may have been gone when that was told."""
-        in_time = (told_ns - sent_ns >= self.reserved_ns) | (told_ns > self.filled_ns)
+        in_time: Bools = told_ns - sent_ns >= self.reserved_ns
+        for begin_ns, end_ns in self.fills:
+            in_time |= (told_ns > begin_ns) & (sent_ns < end_ns)
         gone: Bools = in_time & (told_ns < NEVER) & (position >= 0) & (position // self.file_bytes < self.last_file)
         return gone
 
@@ -70,33 +74,48 @@ def expired(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> Bo
     found = np.zeros(len(lost), dtype=np.bool_)
     if not len(lost):
         return found
-    told_ns = _told_to_be_gone(history, ledger, lost)
+    sent_ns = history.ops.invoke_ns[ledger.row[lost]]
+    told_ns, last_ns = _told_to_be_gone(history, ledger, lost, sent_ns)
     for broker, mine in _by_broker(history, ledger, lost):
-        sent_ns = history.ops.invoke_ns[ledger.row[lost]]
-        found |= mine & Retention.of(history, facts, broker).lets_go(sent_ns, ledger.position[lost], told_ns)
+        retention = Retention.of(history, facts, broker)
+        gone = mine & retention.lets_go(sent_ns, ledger.position[lost], told_ns)
+        if gone.any():
+            files = ledger.position[lost[gone]] // retention.file_bytes
+            gone[gone] = ~_is_read_later(history, ledger, broker, retention.file_bytes, files, last_ns[gone])
+        found |= gone
     return found
 
 
 def begins_later(history: History, facts: RunFacts) -> Ints:
-    """Rows of answers that begin behind the offset asked for, where all that is known to lie in between may be gone."""
+    """Rows of answers that begin behind the offset asked for, where all that is known to lie in between may be gone; if
+    nothing is, what lies before it."""
     ops = history.ops
-    rows, _ = _skipping(history)
-    if not len(rows):
-        return rows
-    first = _first_read(history, rows)
-    sends = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
-    names = [history.queues.broker_of(queue) for queue in ops.queue[rows].tolist()]
-    retentions = {name: Retention.of(history, facts, name) for name in sorted(set(names))}
-    kept = []
-    for row, begin, name in zip(rows.tolist(), first.tolist(), names, strict=True):
-        if not retentions[name].last_file:
-            continue  # the last file never goes, and there is no other
-        between = sends[(ops.queue[sends] == ops.queue[row]) & (ops.offset[sends] >= ops.offset[row])]
-        between = between[ops.offset[between] < begin]
-        told_ns = np.full(len(between), ops.complete_ns[row], dtype=np.int64)
-        if retentions[name].lets_go(ops.invoke_ns[between], ops.position[between], told_ns).all():
-            kept.append(row)
-    return np.array(kept, dtype=np.int64)
+    rows, first = _skipping(history)
+    kept = [np.empty(0, dtype=np.int64)]
+    for queue in np.unique(ops.queue[rows]).tolist():
+        its = ops.queue[rows] == queue
+        kept.append(_kept(history, facts, queue, rows[its], first[its]))
+    return np.sort(np.concatenate(kept))
+
+
+def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints) -> Ints:
+    """Those of *rows*, which ask one queue and begin at *first*, that retention explains."""
+    ops, broker = history.ops, history.queues.broker_of(queue)
+    retention = Retention.of(history, facts, broker)
+    if retention.last_file <= 0:
+        return rows[:0]  # the last file never goes, and there is no other
+    stored = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
+    mine = stored[ops.queue[stored] == queue]
+    mine = mine[np.argsort(ops.offset[mine], kind="stable")]
+    begins = np.searchsorted(ops.offset[mine], ops.offset[rows]).tolist()
+    ends = np.searchsorted(ops.offset[mine], first).tolist()
+    oldest = stored[ops.node.mask(broker)[stored]][:1]
+    found = np.zeros(len(rows), dtype=np.bool_)
+    for index, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        between = mine[begin:end] if begin < end else mine[end - 1 : end] if end else oldest
+        told_ns = np.full(len(between), ops.complete_ns[rows[index]], dtype=np.int64)
+        found[index] = retention.lets_go(ops.invoke_ns[between], ops.position[between], told_ns).all()
+    return rows[found]
 
 
 def _by_broker(history: History, ledger: Ledger, messages: Ints) -> list[tuple[str, Bools]]:
@@ -104,16 +123,47 @@ def _by_broker(history: History, ledger: Ledger, messages: Ints) -> list[tuple[s
     return [(broker, np.array([name == broker for name in names], dtype=np.bool_)) for broker in sorted(set(names))]
 
 
-def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints) -> Ints:
-    """By message: when its master first said that its queue begins behind it; :data:`NEVER` if it did not."""
+def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints, sent_ns: Ints) -> tuple[Ints, Ints]:
+    """By message: when its master first said, and last, that its queue begins behind it; :data:`NEVER`, and −1, if it
+    did not. What it said before the message was sent was about another one."""
     ops = history.ops
     offset = ops.offset[ledger.row[lost]]
-    told_ns = np.full(len(lost), NEVER, dtype=np.int64)
+    told_ns, last_ns = np.full(len(lost), NEVER, dtype=np.int64), np.full(len(lost), -1, dtype=np.int64)
     claims = (_minima(history), _refusals(history), _skipping(history))
     for row, start in (claim for rows, starts in claims for claim in zip(rows.tolist(), starts.tolist(), strict=True)):
-        gone = (ledger.queue[lost] == ops.queue[row]) & (offset >= 0) & (offset < start)
-        told_ns[gone] = np.minimum(told_ns[gone], ops.complete_ns[row])
-    return told_ns
+        said_ns = ops.complete_ns[row]
+        gone = (ledger.queue[lost] == ops.queue[row]) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns)
+        told_ns[gone] = np.minimum(told_ns[gone], said_ns)
+        last_ns[gone] = np.maximum(last_ns[gone], said_ns)
+    return told_ns, last_ns
+
+
+def _is_read_later(history: History, ledger: Ledger, broker: str, file_bytes: int, files: Ints, at_ns: Ints) -> Bools:
+    """Whether a message that was sent to one of *files* of *broker* by then was read by somebody who asked later."""
+    ops = history.ops
+    row, asked_ns = _reads_of(history, ledger, broker)
+    file = ops.position[row] // file_bytes
+    found = np.zeros(len(files), dtype=np.bool_)
+    for number in np.unique(files).tolist():
+        mine, its = files == number, file == number
+        sent = np.searchsorted(np.sort(ops.invoke_ns[row[its]]), at_ns[mine], side="right")
+        over = np.searchsorted(np.sort(asked_ns[its]), at_ns[mine], side="right")
+        found[mine] = sent > over
+    return found
+
+
+def _reads_of(history: History, ledger: Ledger, broker: str) -> tuple[Ints, Ints]:
+    """(row of the send of each message that the master of *broker* showed where it was acknowledged, when it was asked
+    for)."""
+    ops, reads = history.ops, history.reads
+    queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+    asked = _of_masters(history) & ops.f.mask("drain", "pull") & np.isin(ops.queue, queues)
+    of_op = ops.rows(reads.op)
+    known = np.flatnonzero(asked[of_op] & (reads.message >= 0))
+    row = ledger.row[reads.message[known]]
+    is_there = (row >= 0) & (ops.queue[row] == ops.queue[of_op[known]]) & (ops.offset[row] == reads.offset[known])
+    is_there &= ops.position[row] >= 0
+    return row[is_there], ops.invoke_ns[of_op[known[is_there]]]
 
 
 def _of_masters(history: History) -> Bools:

@@ -64,6 +64,30 @@ def test_a_full_disk_lets_the_oldest_go(fill: bool | None, expected: tuple[Outco
     assert outcome_of(drained_from(8, fill=fill)) == expected
 
 
+def test_what_was_sent_after_a_disk_had_room_again_did_not_go_for_it() -> None:
+    assert outcome_of(drained_from(8, fill=True, sent=20_000, at=30_000)) == (FAIL, 0, 8)
+
+
+def test_a_file_of_which_a_message_is_read_afterwards_is_not_gone() -> None:
+    assert outcome_of(drained_from(6, kept=SMALL_FILES | {"fileReservedTime": "0"})) == (FAIL, 4, 2)
+
+
+def test_a_beginning_told_before_a_message_was_sent_is_that_of_another_log() -> None:
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    run.fault("fill_disk", MASTER, 15, 16, heal=900)
+    run.query_min(20, 21, start=8)
+    run.fault("wipe", MASTER, 30, 31, heal=40, fault="f2")
+    run.send(50, 51, message=10, offset=0, position=0)
+    run.send(52, 53, message=11, offset=1, position=5000)
+    run.drain(60, 61, at=1, got=[11])
+    run.drained(62, at=10)
+    verdict = check_accounting(run.history(), run.facts(nodes={MASTER: SMALL_FILES, "broker-b-0": {}}))
+    by_kind = {(anomaly.kind, anomaly.allowed): anomaly.details["messages"] for anomaly in verdict.anomalies}
+    assert by_kind == {("lost", True): [8, 9], ("lost", False): [10], ("expired", True): list(range(8))}
+
+
 def test_the_last_file_never_goes() -> None:
     kept = SMALL_FILES | {"fileReservedTime": "0"}
     assert outcome_of(drained_from(9, kept=kept)) == (FAIL, 8, 1)
@@ -118,6 +142,26 @@ def test_an_answer_that_begins_behind_what_was_asked_for(
     log = check_logs(history, facts)
     assert log.outcome is expected[0]
     assert {anomaly.kind for anomaly in log.anomalies} == ({"skipped-in-read"} if hours == "1" else set())
+
+
+@pytest.mark.parametrize(("hours", "expected"), [("0", PASS), ("72", FAIL)])
+@pytest.mark.parametrize("others", [(0, 1, 2, 4, 5, 6, 7, 8, 9), (4, 5, 6, 7, 8, 9)], ids=["all others", "later ones"])
+def test_what_nobody_acknowledged_is_left_out_only_when_it_is_time(
+    hours: str, expected: Outcome, others: tuple[int, ...]
+) -> None:
+    """Message 3 had no answer, but was read at @3; then a reader asks for it, and gets 4 and what follows."""
+    run = Build()
+    for message in range(10):
+        told = message in others
+        run.send(message, message + 1 if told else None, message=message, offset=message if told else -1)
+    run.pull(20, 21, at=0, got=[0, 1, 2, 3])
+    number = run.drain(100, 101, at=3, got=list(range(4, 10)))
+    for index, row in enumerate(read for read in run.reads if read["op"] == number):
+        row["offset"] = 4 + index
+    kept = SMALL_FILES | {"fileReservedTime": hours}
+    log = check_logs(run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}}))
+    assert log.outcome is expected
+    assert {anomaly.kind for anomaly in log.anomalies} == ({"skipped-in-read"} if expected is FAIL else set())
 
 
 def test_who_read_below_the_beginning_afterwards_contradicts_it() -> None:
