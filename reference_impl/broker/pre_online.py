@@ -57,6 +57,7 @@ class PreOnline:
         """Slaves whose tables a master has taken."""
         self._wait: tuple[int, Callable[[], bool], Callable[[Environment], None]] | None = None
         """(deadline, what is waited for, what comes then)."""
+        self._is_stopped = False
 
     def start(self, env: Environment) -> None:
         """Begin, or where a broker is not isolated be online."""
@@ -67,7 +68,7 @@ class PreOnline:
         """The broker ends; whatever comes back now is too late."""
         env.cancel_timer(_RETRY)
         env.cancel_timer(_LOOK)
-        self._wait = None
+        self._wait, self._is_stopped = None, True
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Whether the timer was ours."""
@@ -85,6 +86,8 @@ class PreOnline:
 
     def _known(self, env: Environment, members: Members | None) -> None:
         own = self._config.broker_id
+        if self._is_stopped:
+            return
         if members is None:
             self._again(env, "no NameServer")
             return
@@ -126,6 +129,8 @@ class PreOnline:
 
     def _join(self, env: Environment, master: Address) -> None:
         def found(env: Environment, ha_address: str | None) -> None:
+            if self._is_stopped:
+                return
             if ha_address is None:
                 self._again(env, "the master does not answer")
             elif not ha_address:
@@ -188,6 +193,8 @@ class PreOnline:
         self, env: Environment, slave: Address, request: Command, then: Callable[[Environment, Command], None]
     ) -> None:
         def answered(env: Environment, answer: Answer) -> None:
+            if self._is_stopped:
+                return
             if isinstance(answer, CallFailed):
                 self._again(env, answer.kind)
             elif answer.code != ResponseCode.SUCCESS:

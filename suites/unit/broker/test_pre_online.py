@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -195,3 +195,32 @@ def test_delayed_messages_wait_until_it_is_online() -> None:
     give_tables(made, OTHER, DELAYS, offsets_body(0, 1))
     made.env.advance(2 * SECOND)
     assert made.pull("T", 0)[0].code == 0
+
+
+def returning() -> tuple[BrokerByHand, str]:
+    """A master that has asked its slave."""
+    made = isolated({1: OTHER})
+    made.env.establish(made.link_to(OTHER))
+    return made, OTHER
+
+
+def waiting_for_its_master() -> tuple[BrokerByHand, str]:
+    """A slave that has asked where its master takes slaves."""
+    made = isolated({0: OTHER}, brokerRole="SLAVE", brokerId="1")
+    made.env.establish(made.link_to(OTHER))
+    return made, OTHER
+
+
+def looking() -> tuple[BrokerByHand, str]:
+    """One whose NameServer has not answered yet."""
+    made = BrokerByHand(nameservers=(ONE,), totalReplicas="2", **ACTING)
+    made.env.establish(made.link_to(ONE))
+    return made, ONE
+
+
+@pytest.mark.parametrize("begin", [returning, waiting_for_its_master, looking])
+def test_what_fails_after_its_stop_is_not_begun_again(begin: Callable[[], tuple[BrokerByHand, str]]) -> None:
+    made, asked_one = begin()
+    made.role.on_stop(made.env)
+    made.env.hang_up(made.link_to(asked_one))
+    assert made.env.noted("pre_online_failed") == []
