@@ -64,9 +64,8 @@ class ImageDisks:
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
         folder = self._folder(node)
-        if (
-            process is not None
-        ):  # stopped first: a broker that ran on after the disk's end would acknowledge from memory
+        if process is not None:
+            # Stopped first: a broker that ran on after the disk's end would acknowledge from memory.
             hold_still(node, process)
         before = witness.take_snapshot(folder)
         loopfs.cut_power(folder)
