@@ -26,7 +26,7 @@ from reference_impl.environment import MS, Environment
 from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
-from reference_impl.wire.bodies import write_delay_offsets
+from reference_impl.wire.bodies import DataVersion, write_delay_offsets
 from reference_impl.wire.message import (
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
@@ -66,6 +66,12 @@ class DelayedDelivery:
             lowest = self._store.min_offset(SCHEDULE_TOPIC, level - 1)
             self.offsets[level] = max(lowest, min(offset, self._store.max_offset(SCHEDULE_TOPIC, level - 1)))
         self.version.load(parsed)
+
+    def take(self, offsets: Mapping[int, int], version: DataVersion) -> None:
+        """A slave of 5.x takes its master's, also beyond what its own queues hold yet (RocketMQ:
+        loadWhenSyncDelayOffset); a slave of 4.9 has them in its file alone."""
+        self.offsets.update(offsets)
+        self.version.take(version)
 
     def start(self, env: Environment) -> None:
         """Begin to look at every level after a second."""

@@ -25,7 +25,13 @@ from typing import Final
 from reference_impl.broker.send import BUSY
 from reference_impl.broker.state import State
 from reference_impl.environment import Environment, Link
-from reference_impl.wire.bodies import DataVersion, SubscriptionGroupTable, TopicConfigTable
+from reference_impl.wire.bodies import (
+    DataVersion,
+    SubscriptionGroupTable,
+    TopicConfigTable,
+    read_data_version,
+    read_delay_offsets,
+)
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Handler
@@ -87,9 +93,12 @@ class TablesOfSlave:
         self._state.files.offsets.save(env, self._state.offsets.file_text())
 
     def take_delay_offsets(self, env: Environment, text: str) -> None:
-        """Write delayOffset.json as it came."""
-        if "delay-offsets-not-kept" not in self._state.defects:
-            self._state.files.delays.save(env, text)
+        """Write delayOffset.json as it came. A slave of 5.x also tells them from now on: its master takes them back."""
+        if "delay-offsets-not-kept" in self._state.defects:
+            return
+        if self._state.config.is_5x:
+            self._state.delays.take(read_delay_offsets(text.encode()), read_data_version(text.encode()))
+        self._state.files.delays.save(env, text)
 
     def take_groups(self, env: Environment, table: SubscriptionGroupTable) -> None:
         """Replace subscriptionGroup.json where the master's version is another."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reference_impl.broker.slave import TablesOfSlave
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.bodies import BrokerData, TopicRouteData, write_route
 from reference_impl.wire.codes import RequestCode as Code
@@ -208,6 +209,18 @@ def test_offsets_have_a_version_that_every_500th_commit_bumps() -> None:
     made.answer(Code.UPDATE_CONSUMER_OFFSET, **queue, commitOffset=500)
     assert counter(made) == 1
     assert b"dataVersion" not in BrokerByHand().answer(Code.GET_ALL_CONSUMER_OFFSET).body
+
+
+@pytest.mark.parametrize(("release", "told"), [("5.3.3", {"3": 70}), ("4.9.7", {})])
+def test_a_slave_of_5x_tells_the_delay_offsets_that_it_has_from_its_master(release: str, told: dict[str, int]) -> None:
+    """A returning master takes them back: they must be those of the last copy, not of the slave's start."""
+    made = BrokerByHand(brokerRole="SLAVE", brokerId="1", release=release)
+    text = '{"dataVersion":{"counter":2,"stateVersion":0,"timestamp":9},"offsetTable":{3:70}}'
+    TablesOfSlave(made.role._state).take_delay_offsets(made.env, text)
+    assert bytes(made.env.disk["store/config/delayOffset.json"]) == text.encode()
+    body = read_json(made.answer(Code.GET_ALL_DELAY_OFFSET).body, dict)
+    assert body["offsetTable"] == told
+    assert body.get("dataVersion", {}).get("counter") == (2 if told else None)
 
 
 def counter(made: BrokerByHand) -> int:
