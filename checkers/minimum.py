@@ -11,7 +11,8 @@ later minimum. Whoever asks for it gets messages, is held until there is one, or
     stuck-at-minimum   a reader that asks for such an offset is sent to the same one, or to one below it, again and
                        again (:data:`REPEATED` times)
 
-Between the naming and the answer must be no fault that takes data from the broker.
+Between the naming and the answer must be no fault that takes data from the broker. If nobody asked for any offset that
+had been named, nothing is known.
 
 Limits. Masters only: a slave leaves the offset as it is until it has what its master has. Who says that there is
 nothing at an offset, although there is, is judged by the check ``log``.
@@ -47,15 +48,24 @@ def has_minimum(history: History) -> bool:
 
 
 def check_minimum(history: History, facts: RunFacts) -> Verdict:
-    """Judge every answer that sends a reader elsewhere; UNKNOWN if no offset was ever named."""
+    """Judge every answer that sends a reader elsewhere; UNKNOWN if no offset was ever named, or none asked for."""
     named = _named(history)
     stuck = _stuck(history, facts, named)
     anomalies = tuple(
         _anomaly(history, place, named[place], rows) for place, rows in stuck.items() if len(rows) >= REPEATED
     )
-    reasons = () if named else ("no master said where one of its queues begins",)
+    measures = _measures(history, named)
+    reasons = _reasons(measures)
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
-    return Verdict("minimum", outcome, anomalies, _measures(history, named), reasons)
+    return Verdict("minimum", outcome, anomalies, measures, reasons)
+
+
+def _reasons(measures: dict[str, Any]) -> tuple[str, ...]:
+    if not measures["named"]:
+        return ("no master said where one of its queues begins",)
+    if not measures["asked_there"]:
+        return ("nobody asked for an offset at which a master had said that its queue begins, or goes on",)
+    return ()
 
 
 def _asking(history: History) -> Bools:
@@ -83,22 +93,26 @@ def _stuck(history: History, facts: RunFacts, named: dict[_Place, list[int]]) ->
     ops = history.ops
     rows = np.flatnonzero(_asking(history) & ops.status.mask(*SENT_ON) & (ops.next_offset >= 0))
     rows = rows[ops.next_offset[rows] <= ops.offset[rows]]
-    found: dict[_Place, list[int]] = defaultdict(list)
+    asked: dict[_Place, list[int]] = defaultdict(list)
     for row in rows[np.argsort(ops.complete_event[rows], kind="stable")].tolist():
-        place = (int(ops.queue[row]), int(ops.offset[row]))
-        if any(_holds(history, facts, claim, row) for claim in named.get(place, ())):
-            found[place].append(row)
-    return dict(found)
+        asked[int(ops.queue[row]), int(ops.offset[row])].append(row)
+    found = {
+        place: its[_holds(history, facts, place[0], named[place], its)].tolist()
+        for place, its in ((place, np.array(its, dtype=np.int64)) for place, its in asked.items() if place in named)
+    }
+    return {place: its for place, its in found.items() if its}
 
 
-def _holds(history: History, facts: RunFacts, claim: int, row: int) -> bool:
-    """Whether what the answer *claim* named still has to be there for *row*."""
+def _holds(history: History, facts: RunFacts, queue: int, claims: list[int], rows: Ints) -> Bools:
+    """For which of *rows* what one of the answers *claims* named still has to be there: of those before it, the one
+    that was asked for last is the one that the fewest faults came after."""
     ops = history.ops
-    cuts = power_cuts(facts, history.queues.broker_of(int(ops.queue[row])))
-    is_before = ops.complete_event[claim] < ops.invoke_event[row]
-    return bool(is_before) and not any(
-        cut.begin_event < ops.complete_event[row] and cut.inject_event > ops.invoke_event[claim] for cut in cuts
-    )
+    latest = np.append(-1, np.maximum.accumulate(ops.invoke_event[claims]))
+    asked = latest[np.searchsorted(ops.complete_event[claims], ops.invoke_event[rows])]
+    holds: Bools = asked >= 0
+    for cut in power_cuts(facts, history.queues.broker_of(queue)):
+        holds &= (cut.begin_event >= ops.complete_event[rows]) | (cut.inject_event <= asked)
+    return holds
 
 
 def _anomaly(history: History, place: _Place, named: list[int], rows: list[int]) -> Anomaly:
@@ -106,14 +120,16 @@ def _anomaly(history: History, place: _Place, named: list[int], rows: list[int])
     queue, offset = place
     first, last = (int(ops.op[row]) for row in (rows[0], rows[-1]))
     lasted_ns = int(ops.complete_ns[rows[-1]] - ops.invoke_ns[rows[0]])
-    named_by, following = history.op_text(int(ops.op[named[0]])), int(ops.next_offset[rows[0]])
+    before = [claim for claim in named if ops.complete_event[claim] < ops.invoke_event[rows[0]]]
+    witness = int(ops.op[max(before, key=lambda claim: int(ops.invoke_event[claim]))])
+    following = int(ops.next_offset[rows[0]])
     sentence = (
         f"{ops.node[rows[0]]} had named {offset} as the offset to go on at in {history.queues.name(queue)} "
-        f"({named_by}), and sent whoever asked for it to {following}, {len(rows)} times within {seconds(lasted_ns)}: "
-        f"nobody gets on from there. First: {history.op_text(first)}."
+        f"({history.op_text(witness)}), and sent whoever asked for it to {following}, {len(rows)} times within "
+        f"{seconds(lasted_ns)}: nobody gets on from there. First: {history.op_text(first)}."
     )
     details = {"queue": queue, "offset": offset, "count": len(rows), "lasted_ns": lasted_ns}
-    return Anomaly("stuck-at-minimum", sentence, (int(ops.op[named[0]]), first, last), details)
+    return Anomaly("stuck-at-minimum", sentence, (witness, first, last), details)
 
 
 def _measures(history: History, named: dict[_Place, list[int]]) -> dict[str, Any]:

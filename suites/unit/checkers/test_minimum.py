@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from checkers.check import check_all
-from checkers.minimum import check_minimum, has_minimum
+from checkers.minimum import REPEATED, check_minimum, has_minimum
 from checkers.verdict import Outcome
 from suites.unit.checkers.build import Build
 
@@ -55,6 +55,11 @@ def told_by_a_refusal(run: Build) -> None:
     sent(run, 24, 5, 5)
 
 
+def waits_for_its_master(run: Build) -> None:
+    stuck(run, node=SLAVE, status="PULL_RETRY_IMMEDIATELY")
+    run.drain(90, 91, at=5, got=[5])
+
+
 def in_a_circle(run: Build) -> None:
     """From 5 to 3, from there to 5, and so on: 3 was named once, 5 over and over."""
     run.query_min(10, 11, start=5)
@@ -87,7 +92,9 @@ STORIES: dict[str, tuple[Story, Outcome]] = {
     "twice is": (lambda run: stuck(run, times=2), FAIL),
     "the refusal itself had named it": (told_by_a_refusal, FAIL),
     "there and back": (in_a_circle, FAIL),
-    "a slave waits for its master": (lambda run: stuck(run, node=SLAVE, status="PULL_RETRY_IMMEDIATELY"), PASS),
+    "a slave waits for its master": (waits_for_its_master, PASS),
+    "nobody asks there": (lambda run: stuck(run, times=0), UNKNOWN),
+    "somebody asks elsewhere": (lambda run: sent(run, 20, 30, 12), UNKNOWN),
     "there is less than there was": (sent_back(), FAIL),
     "data was lost in between": (sent_back("cut_power"), PASS),
     "a cut that did nothing loses none": (sent_back("cut_power", bit=0), FAIL),
@@ -124,11 +131,37 @@ def test_a_claim_that_was_answered_too_late_binds_nobody() -> None:
     assert check_minimum(run.history(), run.facts()).outcome is PASS
 
 
+def test_a_claim_after_the_loss_binds_again() -> None:
+    run = Build()
+    run.query_min(10, 11, start=5)
+    run.fault("cut_power", MASTER, 14, 15, heal=20)
+    sent(run, 30, 5, 3)
+    sent(run, 32, 5, 3)
+    told = run.query_min(40, 41, start=5)
+    first = sent(run, 50, 5, 3)
+    assert check_minimum(run.history(), run.facts()).outcome is PASS
+    last = sent(run, 52, 5, 3)
+    (anomaly,) = check_minimum(run.history(), run.facts()).anomalies
+    assert anomaly.details["count"] == REPEATED
+    assert anomaly.ops == (told, first, last)
+
+
+def test_a_reader_that_asks_for_ever_is_judged_in_time() -> None:
+    """Every answer names the offset anew: 40,000 before data was lost, and as many after it."""
+    run = Build()
+    for number in range(80_000):
+        sent(run, 2 * number, 5, 5)
+    run.fault("cut_power", MASTER, 79_999, 79_999, heal=80_000)
+    (anomaly,) = check_minimum(run.history(), run.facts()).anomalies
+    assert anomaly.details["count"] == 80_000 - 3  # the first, the one in flight, the first after it
+
+
 def test_queues_do_not_mix() -> None:
     run = Build()
     run.query_min(10, 11, start=5, queue=1)
     sent(run, 20, 5, 3)
     sent(run, 22, 5, 3)
+    run.drained(24, at=3)
     assert check_minimum(run.history(), run.facts()).outcome is PASS
 
 
