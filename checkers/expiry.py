@@ -19,7 +19,9 @@ Limits. What a step of the broker's clock adds to the age of its files is not co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -129,13 +131,27 @@ def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints, sent_ns: Ints
     ops = history.ops
     offset = ops.offset[ledger.row[lost]]
     told_ns, last_ns = np.full(len(lost), NEVER, dtype=np.int64), np.full(len(lost), -1, dtype=np.int64)
-    claims = (_minima(history), _refusals(history), _skipping(history))
-    for row, start in (claim for rows, starts in claims for claim in zip(rows.tolist(), starts.tolist(), strict=True)):
-        said_ns = ops.complete_ns[row]
-        gone = (ledger.queue[lost] == ops.queue[row]) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns)
-        told_ns[gone] = np.minimum(told_ns[gone], said_ns)
-        last_ns[gone] = np.maximum(last_ns[gone], said_ns)
+    for queue, start, said_ns in _beginnings(history):
+        its = np.flatnonzero(
+            (ledger.queue[lost] == queue) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns[-1])
+        )
+        first = said_ns[np.searchsorted(said_ns, sent_ns[its])]
+        told_ns[its] = np.minimum(told_ns[its], first)
+        last_ns[its] = np.maximum(last_ns[its], said_ns[-1])
     return told_ns, last_ns
+
+
+def _beginnings(history: History) -> Iterator[tuple[int, int, Ints]]:
+    """(queue, where its master said that it begins, when, in order), each once: who asks on and on is told the same."""
+    ops = history.ops
+    claims = (_minima(history), _refusals(history), _skipping(history))
+    row, start = (np.concatenate([claim[side] for claim in claims]) for side in (0, 1))
+    order = np.lexsort((ops.complete_ns[row], start, ops.queue[row]))
+    row, start = row[order], start[order]
+    is_new = (np.diff(ops.queue[row], prepend=-1) != 0) | (np.diff(start, prepend=-1) != 0)
+    begins = np.flatnonzero(is_new).tolist()
+    for begin, end in pairwise([*begins, len(row)]):
+        yield int(ops.queue[row[begin]]), int(start[begin]), ops.complete_ns[row[begin:end]]
 
 
 def _is_read_later(history: History, ledger: Ledger, broker: str, file_bytes: int, files: Ints, at_ns: Ints) -> Bools:

@@ -88,6 +88,23 @@ def test_a_beginning_told_before_a_message_was_sent_is_that_of_another_log() -> 
     assert by_kind == {("lost", True): [8, 9], ("lost", False): [10], ("expired", True): list(range(8))}
 
 
+@pytest.mark.parametrize(
+    ("told_at", "expected"),
+    [((HOUR - 10,), (FAIL, 0, 8)), ((HOUR - 10, HOUR + 20), (FAIL, 0, 8)), ((HOUR + 20, HOUR + 30), (PASS, 8, 0))],
+    ids=["too early", "too early, and again", "in time, twice"],
+)
+def test_the_first_word_of_it_counts(told_at: tuple[int, ...], expected: tuple[Outcome, int, int]) -> None:
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    for ms in told_at:
+        run.query_min(ms, ms + 1, start=8)
+    run.drain(HOUR + 50, HOUR + 51, at=8, got=[8, 9])
+    run.drained(HOUR + 52, at=10)
+    kept = SMALL_FILES | {"fileReservedTime": "1"}
+    assert outcome_of(check_accounting(run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}}))) == expected
+
+
 def test_the_last_file_never_goes() -> None:
     kept = SMALL_FILES | {"fileReservedTime": "0"}
     assert outcome_of(drained_from(9, kept=kept)) == (FAIL, 8, 1)
