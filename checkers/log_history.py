@@ -77,8 +77,9 @@ class Rows:
 
     def in_flight(self) -> Ints:
         """Operations that were answered over a cut and say something: "nothing there" says nothing that must hold."""
-        rows = np.concatenate((self.sends[self.stored[self.sends]], self.polls, self.ends, self.starts, self.refused))
-        return np.sort(rows[self.last[rows] > self.began[rows]])
+        stored = self.sends[self.stored[self.sends]]
+        rows = np.concatenate((stored, self.polls, self.ends, self.starts, self.refused, self.later))
+        return np.unique(rows[self.last[rows] > self.began[rows]])
 
     def only(self, wanted: Bools) -> Rows:
         """Without the rows of ``ops`` that are not *wanted*."""

@@ -181,6 +181,25 @@ def test_what_nobody_acknowledged_is_left_out_only_when_it_is_time(
     assert {anomaly.kind for anomaly in log.anomalies} == ({"skipped-in-read"} if expected is FAIL else set())
 
 
+def test_a_beginning_that_lags_may_be_told_over_a_power_cut() -> None:
+    """It was asked for before the cut, and told when there was more than there had been before."""
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    number = run.pull(30, 31, at=0, got=[4, 5])
+    for index, row in enumerate(read for read in run.reads if read["op"] == number):
+        row["offset"] = 4 + index
+    run.query_min(50, 95, start=12)
+    run.fault("cut_power", MASTER, 60, 61, heal=65)
+    for message in range(10, 16):
+        run.send(60 + message, 61 + message, message=message, offset=message)
+    run.drain(100, 101, at=12, got=[12, 13, 14, 15])
+    run.drained(102, at=16)
+    kept = SMALL_FILES | {"fileReservedTime": "0"}
+    verdict = check_logs(run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}}))
+    assert (verdict.outcome, verdict.anomalies) == (PASS, ())
+
+
 def test_who_read_below_the_beginning_afterwards_contradicts_it() -> None:
     run = Build()
     for message in range(10):
