@@ -52,7 +52,8 @@ class Environment(Protocol):
         """Accept connections at *address*; raises ``OSError`` (EADDRINUSE) where the port is taken."""
 
     def connect(self, address: Address) -> Link:
-        """Begin a connection: ``on_connected`` follows, or ``on_closed`` if it fails. Data sent before is queued."""
+        """Begin a connection: ``on_connected`` follows, or ``on_closed`` if it fails, as it does with a text that is no
+        address. Data sent before is queued."""
 
     def send(self, link: Link, data: bytes) -> None:
         """Queue bytes; silently dropped if the link is closed (``on_closed`` has told or will tell)."""

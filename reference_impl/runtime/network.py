@@ -151,7 +151,7 @@ class Network:
         try:
             opened = await self._dial(connection.peer)
             await self._loop.create_connection(lambda: connection, sock=opened)
-        except OSError:
+        except (OSError, ValueError, OverflowError):  # the last two: a text that is no address, a port beyond 65535
             self._lost(connection)
 
     async def _dial(self, address: Address) -> socket.socket:

@@ -115,12 +115,22 @@ class SimNet:
 
     def connect(self, source: Endpoint, link: Link, address: Address) -> Flow:
         """Begin a connection; *source* hears ``take_connected`` or ``take_closed``."""
-        host, port = split_address(address)
+        try:
+            host, port = split_address(address)
+        except ValueError:  # a peer may tell any text as an address; the system refuses what is none at once
+            return self._refused(source, link, address)
         path = self.weather.path(self.nodes[source.host], self.nodes.get(host, host))
         self._flows += 1
         flow = Flow(self._flows, source, link, address, path, self.port_bits.get((host, port), OTHER))
         self._scheduler.at(self._scheduler.now + self._model.connect_timeout_ns, self._on_connect_timeout, flow)
         self._send_syn(flow, 0)
+        return flow
+
+    def _refused(self, source: Endpoint, link: Link, address: Address) -> Flow:
+        here = self.nodes[source.host]
+        self._flows += 1
+        flow = Flow(self._flows, source, link, address, self.weather.path(here, here), OTHER)
+        self._scheduler.at(self._scheduler.now, self._on_connect_timeout, flow)
         return flow
 
     def transmit(self, flow: Flow, data: bytes) -> None:

@@ -86,6 +86,15 @@ def test_a_refused_connection_is_closed_without_ever_being_up(stage: Stage, addr
     assert client.calls == [("start",), ("closed", 1)]
 
 
+@pytest.mark.parametrize("address", ["", "x", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"])
+def test_what_is_no_address_is_a_refused_connection(stage: Stage, address: str) -> None:
+    client = calling(address)
+    stage.host(client)
+    stage.until(lambda: client.count("closed") == 1)
+    assert client.calls == [("start",), ("closed", 1)]
+    assert not stage.crashes
+
+
 def test_who_closes_is_not_told_the_other_is_and_the_last_bytes_arrive(stage: Stage, address: str) -> None:
     def say_and_close(env: Environment, link: Link) -> None:
         env.send(link, b"good")

@@ -287,7 +287,7 @@ def test_unknown_nodes_are_told_with_the_known() -> None:
 
 def test_a_crashed_client_is_told_when_asked_for_more() -> None:
     pair = Pair()
-    pair.client_does(lambda env: env.connect("nonsense") and None)
+    pair.client_does(lambda env: env.listen("nonsense"))
     with pytest.raises(ClusterError, match="client-1 is not running"):
         pair.send(b"x")
 
