@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns import Ints
+from checkers.columns import Bools, Ints
 from checkers.deliveries import Deliveries, delivery_counts, delivery_order
 from checkers.facts import FaultFact, RunFacts
 from checkers.group_offsets import told_by_masters
@@ -164,8 +164,7 @@ def _undelivered(
 def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, messages: Ints) -> list[Anomaly]:
     """Messages below the group's position: skipped, if it was there before they were."""
     cause = reusing_fault(facts, history.queues.broker_of(given.lane.queue))
-    passed = np.array([_was_beyond(history, ledger, given, int(message)) for message in messages.tolist()])
-    skipped = messages[passed] if cause else messages[:0]
+    skipped = messages[_was_beyond(history, ledger, given, messages)] if cause else messages[:0]
     plain = messages[~np.isin(messages, skipped)]
     found = []
     if len(plain):
@@ -175,16 +174,19 @@ def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, mes
     return found
 
 
-def _was_beyond(history: History, ledger: Ledger, given: _Given, message: int) -> bool:
-    """Whether an answer had sent the group beyond the message's offset before its send had ended, or a slave, which
-    need not be equal any more, led it past that offset with something else."""
-    ops = history.ops
-    row = int(ledger.row[message])
-    pulls = given.lane.pulls[of_slaves(history)[given.lane.pulls]]
-    if ((ops.offset[pulls] <= ops.offset[row]) & (ops.offset[row] < ops.next_offset[pulls])).any():
-        return True
-    before = given.lane.pulls[ops.complete_event[given.lane.pulls] < ops.complete_event[row]]
-    return bool((ops.next_offset[before] > ops.offset[row]).any())
+def _was_beyond(history: History, ledger: Ledger, given: _Given, messages: Ints) -> Bools:
+    """Of which an answer had sent the group beyond their offset before their send had ended, or a slave, which need not
+    be equal any more, led it past that offset with something else."""
+    ops, pulls = history.ops, given.lane.pulls
+    offset, ended = ops.offset[ledger.row[messages]], ops.complete_event[ledger.row[messages]]
+    by_slave = pulls[of_slaves(history)[pulls] & (ops.next_offset[pulls] > ops.offset[pulls])]
+    reached = np.searchsorted(np.sort(ops.offset[by_slave]), offset, side="right")
+    left = np.searchsorted(np.sort(ops.next_offset[by_slave]), offset, side="right")
+    pulls = pulls[np.argsort(ops.complete_event[pulls], kind="stable")]
+    furthest = np.append(-1, np.maximum.accumulate(ops.next_offset[pulls]))
+    sent_to = furthest[np.searchsorted(ops.complete_event[pulls], ended)]
+    beyond: Bools = (reached > left) | (sent_to > offset)
+    return beyond
 
 
 def _missing(
