@@ -7,8 +7,9 @@ Model (RocketMQ: CleanCommitLogService). Log files are deleted as a whole, the o
 have not changed for ``fileReservedTime`` hours (72), or if a disk is nearly full, whatever their age. So a lost message
 has *expired* if
 
-  begin   its master has said that its queue begins behind it: a query of the minimum, a refusal that sends forward, or
-          an answer that begins behind what was asked for (for up to a second files go before the minimum is corrected)
+  begin   its master has said that its queue begins behind it, in a later file: a query of the minimum, a refusal that
+          sends forward, or an answer that begins behind what was asked for (for up to a second files go before the
+          minimum is corrected)
   age     it had been sent so long before, or the disk of its master was filled before and not free again when it was
           sent
   file    its broker has acknowledged a message of a later log file, and of those that had been sent to the same file
@@ -74,18 +75,19 @@ class Retention:
 def expired(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> Bools:
     """Which of *lost* (message numbers) their brokers had a right to delete."""
     found = np.zeros(len(lost), dtype=np.bool_)
-    if not len(lost):
-        return found
-    sent_ns = history.ops.invoke_ns[ledger.row[lost]]
-    told_ns, last_ns = _told_to_be_gone(history, ledger, lost, sent_ns)
     for broker, mine in _by_broker(history, ledger, lost):
-        retention = Retention.of(history, facts, broker)
-        gone = mine & retention.lets_go(sent_ns, ledger.position[lost], told_ns)
-        if gone.any():
-            files = ledger.position[lost[gone]] // retention.file_bytes
-            gone[gone] = ~_is_read_later(history, ledger, broker, retention.file_bytes, files, last_ns[gone])
-        found |= gone
+        found[mine] = _expired_of(history, ledger, broker, Retention.of(history, facts, broker), lost[mine])
     return found
+
+
+def _expired_of(history: History, ledger: Ledger, broker: str, retention: Retention, lost: Ints) -> Bools:
+    sent_ns, position = history.ops.invoke_ns[ledger.row[lost]], ledger.position[lost]
+    files = position // retention.file_bytes
+    told_ns, last_ns = _told_to_be_gone(history, ledger, lost, files, retention.file_bytes)
+    gone = retention.lets_go(sent_ns, position, told_ns)
+    if gone.any():
+        gone[gone] = ~_is_read_later(history, ledger, broker, retention.file_bytes, files[gone], last_ns[gone])
+    return gone
 
 
 def begins_later(history: History, facts: RunFacts) -> Ints:
@@ -106,17 +108,22 @@ def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints
     retention = Retention.of(history, facts, broker)
     if retention.last_file <= 0:
         return rows[:0]  # the last file never goes, and there is no other
-    stored = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
+    stored = _stored(history)
     mine = stored[ops.queue[stored] == queue]
     mine = mine[np.argsort(ops.offset[mine], kind="stable")]
     begins = np.searchsorted(ops.offset[mine], ops.offset[rows]).tolist()
     ends = np.searchsorted(ops.offset[mine], first).tolist()
+    others = np.searchsorted(ops.offset[mine], first, side="right").tolist()
     oldest = stored[ops.node.mask(broker)[stored]][:1]
     found = np.zeros(len(rows), dtype=np.bool_)
-    for index, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+    for index, (begin, end, other) in enumerate(zip(begins, ends, others, strict=True)):
         between = mine[begin:end] if begin < end else mine[end - 1 : end] if end else oldest
         told_ns = np.full(len(between), ops.complete_ns[rows[index]], dtype=np.int64)
-        found[index] = retention.lets_go(ops.invoke_ns[between], ops.position[between], told_ns).all()
+        gone = retention.lets_go(ops.invoke_ns[between], ops.position[between], told_ns)
+        if begin < end:
+            until = _first_file(ops.position[mine[end:other]], retention.file_bytes)
+            gone &= ops.position[between] // retention.file_bytes < until
+        found[index] = gone.all()
     return rows[found]
 
 
@@ -125,20 +132,33 @@ def _by_broker(history: History, ledger: Ledger, messages: Ints) -> list[tuple[s
     return [(broker, np.array([name == broker for name in names], dtype=np.bool_)) for broker in sorted(set(names))]
 
 
-def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints, sent_ns: Ints) -> tuple[Ints, Ints]:
-    """By message: when its master first said, and last, that its queue begins behind it; :data:`NEVER`, and −1, if it
-    did not. What it said before the message was sent was about another one."""
+def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints, files: Ints, file_bytes: int) -> tuple[Ints, Ints]:
+    """By message, with *files* their log files: when its master first said, and last, that its queue begins behind it,
+    and not in the same file; :data:`NEVER`, and −1, if it did not. What it said before the message was sent was about
+    another one."""
     ops = history.ops
-    offset = ops.offset[ledger.row[lost]]
+    offset, sent_ns = ops.offset[ledger.row[lost]], ops.invoke_ns[ledger.row[lost]]
+    stored = _stored(history)
     told_ns, last_ns = np.full(len(lost), NEVER, dtype=np.int64), np.full(len(lost), -1, dtype=np.int64)
     for queue, start, said_ns in _beginnings(history):
-        its = np.flatnonzero(
-            (ledger.queue[lost] == queue) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns[-1])
-        )
-        first = said_ns[np.searchsorted(said_ns, sent_ns[its])]
-        told_ns[its] = np.minimum(told_ns[its], first)
+        first = ops.position[stored[(ops.queue[stored] == queue) & (ops.offset[stored] == start)]]
+        is_before = (ledger.queue[lost] == queue) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns[-1])
+        its = np.flatnonzero(is_before & (files < _first_file(first, file_bytes)))
+        told_ns[its] = np.minimum(told_ns[its], said_ns[np.searchsorted(said_ns, sent_ns[its])])
         last_ns[its] = np.maximum(last_ns[its], said_ns[-1])
     return told_ns, last_ns
+
+
+def _stored(history: History) -> Ints:
+    """Rows of the sends that were answered with an offset."""
+    ops = history.ops
+    return np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
+
+
+def _first_file(first: Ints, file_bytes: int) -> int:
+    """Where a queue begins with a message at the position *first*, only files before this one are gone; any, if nobody
+    knows where it stands, or offsets were used again."""
+    return int(first[0]) // file_bytes if len(first) == 1 and first[0] >= 0 else int(NEVER)
 
 
 def _beginnings(history: History) -> Iterator[tuple[int, int, Ints]]:

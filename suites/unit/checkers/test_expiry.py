@@ -200,6 +200,22 @@ def test_a_beginning_that_lags_may_be_told_over_a_power_cut() -> None:
     assert (verdict.outcome, verdict.anomalies) == (PASS, ())
 
 
+def test_an_answer_that_leaves_out_what_is_in_the_file_that_it_reads() -> None:
+    """Messages 5 and 6 are gone, and 7 is there: one file."""
+    run = Build()
+    for message in range(10):
+        run.send(message, message + 1, message=message, offset=message)
+    run.drain(100, 101, at=0, got=[0, 1, 2, 3, 4])
+    number = run.drain(102, 103, at=5, got=[7, 8, 9])
+    for index, row in enumerate(read for read in run.reads if read["op"] == number):
+        row["offset"] = 7 + index
+    run.drained(104, at=10)
+    kept = SMALL_FILES | {"fileReservedTime": "0"}
+    history, facts = run.history(), run.facts(nodes={MASTER: kept, "broker-b-0": {}})
+    assert outcome_of(check_accounting(history, facts)) == (FAIL, 0, 2)
+    assert {anomaly.kind for anomaly in check_logs(history, facts).anomalies} == {"skipped-in-read"}
+
+
 def test_who_read_below_the_beginning_afterwards_contradicts_it() -> None:
     run = Build()
     for message in range(10):
