@@ -8,14 +8,15 @@ have not changed for ``fileReservedTime`` hours (72), or if a disk is nearly ful
 has *expired* if
 
   begin   its master has said that its queue begins behind it, in a later file: a query of the minimum, a refusal that
-          sends forward, or an answer that begins behind what was asked for (for up to a second files go before the
-          minimum is corrected)
+          sends forward, or an answer that begins behind what was asked for (files go before the minimum is corrected,
+          in 5.3 up to ten seconds)
   age     it had been sent so long before, or the disk of its master was filled before and not free again when it was
           sent
   file    its broker has acknowledged a message of a later log file, and of those that had been sent to the same file
           when the queue was last said to begin behind it, none was read afterwards
 
-Limits. What a step of the broker's clock adds to the age of its files is not counted.
+Limits. What a step of the broker's clock adds to the age of its files is not counted. Each message is as old as its own
+send, not as the last one in its file; and the later file may have been begun after the word of the broker.
 """
 
 from __future__ import annotations
