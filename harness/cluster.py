@@ -72,17 +72,18 @@ def build(scenario: Scenario, host: Callable[[str], str], defects: Sequence[str]
 def _spec(
     scenario: Scenario, node: Node, host: Callable[[str], str], namesrvs: tuple[str, ...], defects: tuple[str, ...]
 ) -> NodeSpec:
+    steps = any(fault.verb.needs == "clock" for fault in scenario.faults)
     if node.kind == "namesrv":
         properties = {"bindAddress": host(node.name), "listenPort": str(NAMESRV_PORT)}
         properties |= dict(scenario.properties.get("namesrv", {}))
-        return NodeSpec(node.name, "namesrv", properties, defects)
+        return NodeSpec(node.name, "namesrv", properties, defects, has_own_clock=steps)
     properties = _broker_properties(scenario, node, host(node.name), namesrvs)
     properties |= dict(scenario.properties.get("broker", {}))
     if not node.is_master:
         master = host(f"{node.broker}-0")
         own = scenario.properties.get("slave", {})
         properties |= {name: value.replace("{master}", master) for name, value in own.items()}
-    return NodeSpec(node.name, "broker", properties, defects)
+    return NodeSpec(node.name, "broker", properties, defects, has_own_clock=steps)
 
 
 def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tuple[str, ...]) -> dict[str, str]:

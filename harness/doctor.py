@@ -119,6 +119,7 @@ def _capabilities() -> list[Finding]:
         _able("network namespaces", can.namespaces, f"{user}: partitions between real processes"),
         _able("power cuts", can.power_cut, f"{user}: a loop-mounted ext4 image a node"),
         _able("failing forces", can.forces, f"{user}: strace, attached to a node"),
+        _able("clocks that jump", can.clocks, f"{user}: libfaketime, preloaded into a node"),
     ]
 
 

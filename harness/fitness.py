@@ -73,7 +73,6 @@ def _client_refused(scenario: Scenario, backend: str, fault: Fault) -> LeverRefu
 
 def _refused(fault: Fault) -> LeverRefused | None:
     from harness.backends.process.capabilities import scan
-    from harness.backends.process.levers import CLOCK_IS_SHARED
 
     has = scan()
     lacks = {
@@ -81,7 +80,7 @@ def _refused(fault: Fault) -> LeverRefused | None:
         "power": ("a power cut needs a disk of its own for every node", has.power_cut),
         "own disk": ("to fill a disk takes a disk of its own for every node", has.power_cut),
         "tracer": ("forces cannot be made to fail here", has.forces),
-        "clock": (CLOCK_IS_SHARED, "use the backend sim"),
+        "clock": ("a jump needs a wall clock of its own for every node", has.clocks),
         "process": ("", ""),
     }
     reason, why = lacks[fault.verb.needs]

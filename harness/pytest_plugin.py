@@ -126,6 +126,7 @@ CAPABILITIES: Final[dict[str, Callable[[], str]]] = {
     "netns": lambda: _no("namespaces"),
     "power_cut": lambda: _no("power_cut"),
     "forces": lambda: _no("forces"),
+    "faketime": lambda: _no("clocks"),
     "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
 }
 """What a test may require → why it is not to be had here (empty: it is)."""

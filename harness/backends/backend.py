@@ -30,6 +30,8 @@ class NodeSpec:
     properties: Mapping[str, str]
     defects: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    has_own_clock: bool = False
+    """Its wall clock may be stepped. The simulator's always may; a process is started so that it can be."""
 
 
 class Target(Protocol):

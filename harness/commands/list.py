@@ -152,6 +152,7 @@ def backends() -> list[Row]:
     lacks = [f"no partitions ({can.namespaces})"] if can.namespaces else []
     lacks += [f"no power cuts ({can.power_cut})"] if can.power_cut else []
     lacks += [f"no failing forces ({can.forces})"] if can.forces else []
+    lacks += [f"no clocks that jump ({can.clocks})"] if can.clocks else []
     return [
         {"backend": "sim", "text": "deterministic simulator: one seed, one history, byte for byte"},
         {

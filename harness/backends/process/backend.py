@@ -136,7 +136,8 @@ class ProcessBackend:
         marker = f"{self._tag}/{node.name}/{node.start_count + 1}"
         self._forget_life(node)
         node.owed_entry = self._owed.promise(f"the process of {node.name}", undo.end_processes(marker))
-        node.spawn(self._network.argv(node.name, argv), {**environment, **node.spec.environment, undo.MARKER: marker})
+        own = {**node.clock_environment(), **node.spec.environment, undo.MARKER: marker}
+        node.spawn(self._network.argv(node.name, argv), {**environment, **own})
         self._loop.call_soon_threadsafe(self._watch, node)
 
     def _forget_life(self, node: Node) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from faults.mechanisms import strace
+from faults.mechanisms import faketime, strace
 from faults.mechanisms.command import find_tool
 
 Isolation = Literal["auto", "namespaces", "loopback"]
@@ -35,6 +35,8 @@ class Capabilities:
     power_cut: str
     forces: str = ""
     """Whether forces of a process can be made to fail."""
+    clocks: str = ""
+    """Whether a process can have a wall clock of its own."""
 
 
 def scan() -> Capabilities:
@@ -43,6 +45,7 @@ def scan() -> Capabilities:
         namespaces=_lack((CAP_NET_ADMIN, CAP_SYS_ADMIN), NETWORK_TOOLS) or _lack_of_file("/proc/self/ns/net"),
         power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control"),
         forces=strace.lack() or _lack_of_tracing(),
+        clocks=faketime.lack(),
     )
 
 

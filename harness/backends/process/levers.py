@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from faults.errors import InjectionFailed
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
-from faults.mechanisms import decay, pidfd, undo
+from faults.mechanisms import decay, faketime, pidfd, undo
 from harness.backends.process.contents import copy_forced, empty, files_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
 from harness.backends.process.forces import Forces
@@ -26,8 +26,6 @@ from harness.errors import UsageError
 
 TABLES = "store/config"
 """Where a broker keeps its tables, below its data folder (RocketMQ: BrokerPathConfigHelper)."""
-
-CLOCK_IS_SHARED = "all processes of a machine share its wall clock: stepping it would hit everybody, us included"
 
 
 class ProcessLevers:
@@ -140,10 +138,19 @@ class ProcessLevers:
         return space_of(self._server(node).data)
 
     def step_clock(self, node: str, by_ms: int) -> None:
-        raise LeverRefused(CLOCK_IS_SHARED, "use the backend sim")
+        server = self._server(node)
+        if not server.spec.has_own_clock:
+            raise LeverRefused(f"{node} was started with the clock of the machine", "it must be known before it starts")
+        faketime.set_ahead(server.clock, faketime.ahead(server.clock) + by_ms)
 
     def clock_ahead(self, node: str) -> int:
-        return 0
+        """What the file says, if a process with that clock sees it, and the node (if it runs) has that clock."""
+        server = self._server(node)
+        is_fooled = server.process is None or server.state() == "dead" or faketime.is_fooled(server.process)
+        if not server.spec.has_own_clock or not is_fooled:
+            return 0
+        faketime.check_shown(server.clock)
+        return faketime.ahead(server.clock)
 
     def cut(self, cut: Cut) -> None:
         for node in (*cut.left, *cut.right):

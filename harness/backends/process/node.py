@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from faults.levers import NodeState
-from faults.mechanisms import pidfd
+from faults.mechanisms import faketime, pidfd
 from harness.backends.backend import NodeSpec
 from harness.errors import ClusterError
 
@@ -55,6 +55,18 @@ class Node:
     def output(self) -> tuple[Path, Path]:
         """Files of standard output and standard error."""
         return self.folder / "log" / "stdout.log", self.folder / "log" / "stderr.log"
+
+    @property
+    def clock(self) -> Path:
+        """How far its wall clock is ahead of the machine's, if it has one of its own."""
+        file = self.folder / "config" / "clock"
+        if not file.exists():
+            faketime.set_ahead(file, 0)
+        return file
+
+    def clock_environment(self) -> Mapping[str, str]:
+        """What gives a process of this node the node's own clock; nothing if it has none."""
+        return faketime.environment(self.clock) if self.spec.has_own_clock else {}
 
     def spawn(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start the process; it runs on return. ``ClusterError`` if there is no such program."""

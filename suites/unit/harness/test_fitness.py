@@ -15,7 +15,7 @@ from harness.scenario import Scenario, Topology, server_names
 from harness.worlds import open_target
 
 PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
-NOTHING = capabilities.Capabilities("needs root", "needs root", "needs strace")
+NOTHING = capabilities.Capabilities("needs root", "needs root", "needs strace", "needs libfaketime")
 
 
 def with_fault(do: str, on: str, **options: str) -> Scenario:
@@ -30,7 +30,7 @@ def with_fault(do: str, on: str, **options: str) -> Scenario:
         ("cut_power", "masters", "disk of its own"),
         ("fill_disk", "masters", "disk of its own"),
         ("fail_sync", "masters", "forces cannot be made to fail"),
-        ("step_clock", "masters", "share its wall clock"),
+        ("step_clock", "masters", "wall clock of its own"),
     ],
 )
 def test_what_a_machine_without_root_cannot_do(do: str, on: str, why: str, monkeypatch) -> None:
@@ -81,7 +81,8 @@ def test_a_place_where_no_folder_can_be_made_is_told_before_anything_is_run(tmp_
             run_scenario(PAIR, seed=1, out=out, keep=keep)
 
 
-def test_a_refused_plan_leaves_no_folder(tmp_path) -> None:
+def test_a_refused_plan_leaves_no_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(capabilities, "scan", lambda: NOTHING)
     with pytest.raises(BackendUnavailable):
         run_scenario(with_fault("kill", "client(1)"), seed=1, out=tmp_path)
     with pytest.raises(BackendUnavailable):

@@ -71,10 +71,23 @@ def test_a_full_disk_has_no_room_for_the_node_until_it_is_emptied(island: TinyWo
     assert abs(levers.disk_space("broker-a-0")[0] - free) < size // 100
 
 
-def test_the_clock_of_a_process_is_everybodys(world: TinyWorld) -> None:
-    with pytest.raises(LeverRefused, match="share its wall clock"):
+def test_the_clock_of_a_process_is_everybodys_unless_it_has_its_own(world: TinyWorld) -> None:
+    with pytest.raises(LeverRefused, match="was started with the clock of the machine"):
         world.do(world.levers.step_clock, "broker-a-0", 1000)
     assert world.levers.clock_ahead("broker-a-0") == 0
+
+
+@pytest.mark.requires("faketime")
+def test_a_clock_of_its_own_jumps_and_outlives_its_process(tmp_path: Path) -> None:
+    with closing(TinyWorld(tmp_path, "loopback", own_clock=True)) as world:
+        levers, node = world.levers, "broker-a-0"
+        world.start(node)
+        for step_ms, ahead_ms in ((150_000, 150_000), (-200_000, -50_000)):
+            world.do(levers.step_clock, node, step_ms)
+            assert levers.clock_ahead(node) == ahead_ms
+        world.do(levers.kill, node)
+        world.do(levers.start, node)
+        assert levers.clock_ahead(node) == -50_000
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ class TinyWorld:
         isolation: Isolation,
         nodes: tuple[str, ...] = ("broker-a-0",),
         target: TinyTarget | None = None,
+        own_clock: bool = False,
     ) -> None:
         self.journal = HealJournal.open("tiny", folder / "heal")
         self.backend = ProcessBackend("tiny", folder / "run", target or TinyTarget(), self.journal, isolation=isolation)
@@ -68,7 +69,7 @@ class TinyWorld:
         self.port = PORTS[self.backend.isolation]
         for node in nodes:
             properties = {"address": self.address(node), "listenPort": str(self.port)}
-            self.backend.add_node(NodeSpec(node, "broker", properties))
+            self.backend.add_node(NodeSpec(node, "broker", properties, has_own_clock=own_clock))
         self.clients = {name: LineClient() for name in ("client-1", "client-2")}
         for name, client in self.clients.items():
             self.backend.add_client(name, client)
