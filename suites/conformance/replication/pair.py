@@ -79,6 +79,7 @@ class Pair:
         slaves: int = 1,
         release: str = "4.9.7",
         joined: bool = True,
+        in_turn: bool = False,
         defects: tuple[str, ...] = (),
         master: Mapping[str, str] | None = None,
         slave: Mapping[str, str] | None = None,
@@ -110,6 +111,8 @@ class Pair:
         self.until(lambda: self.ask(Command(Code.GET_BROKER_CLUSTER_INFO), "namesrv:", SECOND) is not None)
         for node in self.nodes:
             self.start(node)
+            if in_turn:  # whoever registers first has nobody to ask for what he may have missed
+                self.until(lambda node=node: self.is_up(node))  # type: ignore[misc]
         self.until(lambda: all(self.is_up(node) for node in self.nodes))
         if joined:
             self.until(lambda: all(self.is_joined(node) for node in self.slaves))

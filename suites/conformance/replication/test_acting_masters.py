@@ -138,7 +138,7 @@ def real_pair(target_name: str, folder: Path, **more: str) -> Iterator[Pair]:
     journal = HealJournal.open("acting", folder / "heal")
     backend = ProcessBackend("acting", folder, target, journal, isolation="auto")
     try:
-        yield Pair(backend, **more, **BOTH, **SETTINGS)
+        yield Pair(backend, in_turn=True, **more, **BOTH, **SETTINGS)
     finally:
         backend.close()
         journal.close()
