@@ -220,7 +220,7 @@ def page(results: Sequence[Result]) -> str:
         "## Modes and faults",
         "The cells of `mqchaos matrix`: four producers and two consumers, one fault of a master (*slave-*: of a slave; "
         "*pair-power*: of both), one line a fault. UNKNOWN: the fault took nothing, so nobody can tell whether it bit. "
-        "*clock-*: processes share the clock of their machine, so real nodes are not asked.",
+        "*clock-*: on real nodes by libfaketime; the dates of files stay those of the machine.",
         *(_grid_row(row.name, results) for row in ROWS),
         "## Contracts",
         "What the checkers judge by. *Loss* is what acknowledged messages of the node that was hit may be gone "
