@@ -8,6 +8,7 @@ Question: what is asked of whom? ``Pair.master`` and ``Pair.slave`` are peers in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from harness.backends.backend import Backend, NodeSpec
@@ -112,7 +113,7 @@ class Pair:
         for node in self.nodes:
             self.start(node)
             if in_turn:  # whoever registers first has nobody to ask for what he may have missed
-                self.until(lambda node=node: self.is_up(node))  # type: ignore[misc]
+                self.until(partial(self.is_up, node))
         self.until(lambda: all(self.is_up(node) for node in self.nodes))
         if joined:
             self.until(lambda: all(self.is_joined(node) for node in self.slaves))

@@ -51,11 +51,12 @@ def test_a_process_sees_the_jump_in_its_wall_clock_and_not_in_the_other(tmp_path
 
 
 @pytest.mark.requires("faketime")
-def test_a_witness_that_sees_something_else_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ms", [150_000, -150_000, -500])
+def test_a_witness_that_sees_something_else_is_told(ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "clock"
-    faketime.set_ahead(file, 150_000)
+    faketime.set_ahead(file, ms)
     monkeypatch.setattr(faketime, "environment", lambda file: {})
-    with pytest.raises(InjectionFailed, match="not 150000 ms"):
+    with pytest.raises(InjectionFailed, match=f"not {ms} ms"):
         faketime.check_shown(file)
 
 
