@@ -15,7 +15,10 @@ Limits. Staleness beyond the contract's bound is FAIL; without a contract it is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +26,7 @@ from checkers.columns import NEVER, Ints
 from checkers.explain import log_sentence, near
 from checkers.facts import FaultFact, RunFacts
 from checkers.history import History, seconds
-from checkers.log import check_log
+from checkers.log import LogResult, check_log
 from checkers.log_content import EMPTY, Content
 from checkers.log_history import BEFORE_ALL, Rows, inherit, input_of, rows_of
 from checkers.log_input import ACKED, Claims, LogInput, LogViolation
@@ -44,96 +47,128 @@ def check_logs(history: History, facts: RunFacts) -> Verdict:
     """Judge all queues of *history*."""
     rows = rows_of(history, facts)
     judged = _judge(history, facts, rows)
-    if judged.is_legal() is not True and len(rows.in_flight()):
+    if not judged.is_all_legal() and len(rows.in_flight()):
         judged = _judge_both_sides(history, facts, rows, judged)
     return _verdict(history, facts, rows, judged)
 
 
 def _judge(history: History, facts: RunFacts, rows: Rows, measured: bool = True) -> _Judged:
     """How late answers were is only asked if it is to be *measured*."""
-    judged = _judge_epochs(history, facts, rows, measured)
-    if rows.epochs > 1 and (judged.anomalies or judged.has_holes):
-        return _judge_together(history, facts, rows, measured, judged)
-    return judged
+    apart = _judge_epochs(history, facts, rows, measured)
+    if rows.epochs > 1 and (unsettled := apart.unsettled()):
+        return apart.but_for(unsettled, _judge_together(history, facts, rows, measured, apart))
+    return apart
 
 
 def _judge_both_sides(history: History, facts: RunFacts, rows: Rows, as_invoked: _Judged) -> _Judged:
     """With the operations in flight on the sides of the power cuts that explain most; *as_invoked*: all before them."""
-    broken = {anomaly.details["queue"] for anomaly in as_invoked.anomalies}
     sides = choose_sides(
         history.ops.queue,
         rows,
-        lambda its: _judge(history, facts, its, measured=False).is_legal(),
-        [queue for queue in history.queues.queue.tolist() if history.queues.name(queue) in broken],
+        lambda its: _judge(history, facts, its, measured=False).is_legal,
+        as_invoked.illegal.keys() | as_invoked.open.keys(),
     )
     judged = as_invoked if sides.rows is rows else _judge(history, facts, sides.rows)
-    names = [history.queues.name(queue) for queue in sides.contradicted]
-    judged.anomalies = [
-        replace(anomaly, sentence=f"{anomaly.sentence} {NEITHER_SIDE}")
-        if anomaly.details["queue"] in names
-        else anomaly
-        for anomaly in judged.anomalies
-    ]
-    judged.reasons += [TOO_MANY_SIDES] if sides.is_open else []
+    judged.on_neither_side = sides.contradicted
+    judged.open.update(dict.fromkeys(sides.open, TOO_MANY_SIDES))
     return judged
 
 
 @dataclass
 class _Judged:
-    """What all epochs together came to."""
+    """What all epochs came to, by queue; who is in neither ``illegal`` nor ``open`` is legal."""
 
-    anomalies: list[Anomaly]
-    reasons: list[str]
-    stale: Staleness
-    has_holes: bool = False
+    illegal: dict[int, list[LogViolation]] = field(default_factory=dict)
+    open: dict[int, str] = field(default_factory=dict)
+    """Why it is not known."""
+    holes: set[int] = field(default_factory=set)
     """Somewhere an unknown send had to be where nobody saw one."""
+    stale: dict[int, Staleness] = field(default_factory=dict)
+    on_neither_side: tuple[int, ...] = ()
 
-    def is_legal(self) -> bool | None:
+    def is_legal(self, queue: int) -> bool | None:
         """Whether everything but staleness is as it must be; ``None``: not known."""
-        return False if self.anomalies else None if self.reasons else True
+        return False if queue in self.illegal else None if queue in self.open else True
+
+    def is_all_legal(self) -> bool:
+        return not self.illegal and not self.open
+
+    def unsettled(self) -> list[int]:
+        """Queues of which the epochs one by one cannot have the last word."""
+        return sorted(self.illegal.keys() | self.holes)
+
+    def but_for(self, queues: Collection[int], other: _Judged) -> _Judged:
+        """What *other* says of *queues*, and this one of the rest."""
+
+        def of_each(mine: dict[int, Any], its: dict[int, Any]) -> dict[int, Any]:
+            return {queue: said for queue, said in mine.items() if queue not in queues} | its
+
+        return _Judged(
+            of_each(self.illegal, other.illegal),
+            of_each(self.open, other.open),
+            (self.holes - set(queues)) | other.holes,
+            of_each(self.stale, other.stale),
+        )
+
+    def enter(self, violations: Iterable[LogViolation]) -> None:
+        for violation in violations:
+            self.illegal.setdefault(violation.queue, []).append(violation)
 
 
 def _judge_epochs(
     history: History, facts: RunFacts, rows: Rows, measured: bool, planned: tuple[LogInput, ...] | None = None
 ) -> _Judged:
-    """Epoch by epoch: as *planned*, or each with what the one before left."""
-    judged = _Judged([], [], Staleness())
+    """Epoch by epoch: as *planned*, or each with what the one before left. A queue is judged up to its first epoch that
+    is illegal."""
+    judged = _Judged()
     content: Content | None = None
     for epoch in range(rows.epochs):
         log = input_of(history, rows, epoch) if planned is None else planned[epoch]
         log = log if content is None or planned is not None else inherit(log, rows, epoch, content)
-        result = check_log(log, fresh=False)
-        judged.anomalies += [_anomaly(history, facts, content, violation) for violation in result.violations]
-        judged.reasons += result.unknown
+        log, result = _judge_all(history, judged, log.without(judged.illegal.keys()), content)
         content = result.content
-        judged.has_holes = judged.has_holes or bool((content.value == EMPTY).any())
-        if result.violations:
-            break
+        judged.holes.update(content.slots.queue_of_slot()[content.value == EMPTY].tolist())
         if measured:
-            judged.stale = judged.stale.worse(_staleness(history, facts, rows, log, content))
+            _measure(history, facts, rows, log, content, judged.stale)
     return judged
 
 
+def _judge_all(history: History, judged: _Judged, log: LogInput, before: Content | None) -> tuple[LogInput, LogResult]:
+    """Judge one epoch until all queues that are illegal are known to be: what is left, and what that came to."""
+    while (result := check_log(log, fresh=False)).violations:
+        judged.enter(_resurrected(history, before, violation) for violation in result.violations)
+        log = log.without({violation.queue for violation in result.violations})
+    if result.unknown:
+        judged.open.update(dict.fromkeys(history.queues.queue.tolist(), result.unknown[0]))
+    return log, result
+
+
 def _judge_together(history: History, facts: RunFacts, rows: Rows, measured: bool, apart: _Judged) -> _Judged:
-    """All epochs at once decide; what they came to *apart* explains, if it was a failure."""
-    plan = plan_of(history, rows)
-    if plan.violations:
-        found = [_anomaly(history, facts, None, violation) for violation in plan.violations]
-        known = {anomaly.details["queue"] for anomaly in apart.anomalies}
-        broken = {anomaly.details["queue"] for anomaly in found}
-        anomalies = [anomaly for anomaly in apart.anomalies if anomaly.details["queue"] in broken]
-        anomalies += [anomaly for anomaly in found if anomaly.details["queue"] not in known]
-        return _Judged(anomalies, [], apart.stale)
-    if not plan.logs:
-        return _Judged([], [TOO_MANY_CHOICES], apart.stale)
-    together = _judge_epochs(history, facts, rows, measured, plan.logs)
-    if together.anomalies and not apart.anomalies:
-        return _Judged([], [f"{together.anomalies[0].sentence} {ONE_OF_SEVERAL}"], apart.stale)
-    return together
+    """The queues that *apart* leaves unsettled: all epochs at once decide, what they came to apart explains."""
+    unsettled = apart.unsettled()
+    rows = rows.only(np.isin(history.ops.queue, unsettled))
+    plan = plan_of(history, rows, unsettled)
+    judged = _judge_epochs(history, facts, rows, measured, plan.logs)
+    for queue in [queue for queue in judged.illegal if queue not in apart.illegal]:
+        found = _anomaly(history, facts, judged.illegal.pop(queue)[0])
+        judged.open[queue] = f"{found.sentence} {ONE_OF_SEVERAL}"
+    judged.open.update(dict.fromkeys(plan.open, TOO_MANY_CHOICES))
+    for violation in plan.violations:
+        judged.illegal[violation.queue] = apart.illegal.get(violation.queue, [violation])
+    for queue in judged.illegal.keys() | judged.open.keys():
+        if queue in apart.stale:
+            judged.stale[queue] = apart.stale[queue]
+    return judged
 
 
 def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> Verdict:
-    anomalies, reasons, stale = judged.anomalies, judged.reasons, judged.stale
+    anomalies = [
+        _anomaly(history, facts, violation, queue in judged.on_neither_side)
+        for queue, violations in judged.illegal.items()
+        for violation in violations
+    ]
+    reasons = list(dict.fromkeys(judged.open.values()))
+    stale = reduce(Staleness.worse, judged.stale.values(), Staleness())
     contract = facts.contract()
     bound_ns = contract.visible_within_ns if contract else NEVER
     if stale.count:
@@ -155,12 +190,11 @@ def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> 
     return Verdict("log", outcome, tuple(anomalies), measures, tuple(reasons))
 
 
-def _anomaly(history: History, facts: RunFacts, before: Content | None, violation: LogViolation) -> Anomaly:
-    if violation.kind == "failed-append-visible" and before is not None:
-        violation = _resurrected(history, before, violation)
+def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neither_side: bool = False) -> Anomaly:
+    sentence = log_sentence(history, facts, violation)
     return Anomaly(
         violation.kind,
-        log_sentence(history, facts, violation),
+        f"{sentence} {NEITHER_SIDE}" if on_neither_side else sentence,
         tuple(op for op in violation.ops if op >= 0),
         {
             "queue": history.queues.name(violation.queue),
@@ -174,8 +208,10 @@ def _anomaly(history: History, facts: RunFacts, before: Content | None, violatio
     )
 
 
-def _resurrected(history: History, before: Content, violation: LogViolation) -> LogViolation:
+def _resurrected(history: History, before: Content | None, violation: LogViolation) -> LogViolation:
     """A message that an epoch before had stored, and that a power cut took, is back."""
+    if violation.kind != "failed-append-visible" or before is None:
+        return violation
     value, ops = violation.values[0], history.ops
     stored = ops.f.mask("send") & (ops.message == value) & ops.outcome.mask("ok", "weak")
     was_there = bool(stored.any()) or bool((before.value == value).any())
@@ -212,10 +248,12 @@ class Staleness:
         return Anomaly("stale", sentence, tuple(op for op in (self.witness, self.op) if op >= 0), details, allowed)
 
 
-def _staleness(history: History, facts: RunFacts, rows: Rows, log: LogInput, content: Content) -> Staleness:
-    found = Staleness()
+def _measure(
+    history: History, facts: RunFacts, rows: Rows, log: LogInput, content: Content, found: dict[int, Staleness]
+) -> None:
+    """Enter how stale the answers of one epoch were, by queue."""
     if not len(log.empties) and not len(log.ends):
-        return found
+        return
     latest = _latest_birth(log, content)
     for claims in (log.empties, log.ends):
         slots = content.slots.at_or_above(claims.queue, claims.at)
@@ -224,8 +262,8 @@ def _staleness(history: History, facts: RunFacts, rows: Rows, log: LogInput, con
         its = history.ops.rows(claims.op[late])
         late = late[rows.last[its] == rows.began[its]]
         for row in late.tolist():
-            found = found.worse(_stale(history, facts, claims, row, int(latest[slots[row]])))
-    return found
+            one = _stale(history, facts, claims, row, int(latest[slots[row]]))
+            found[one.queue] = found.get(one.queue, Staleness()).worse(one)
 
 
 def _latest_birth(log: LogInput, content: Content) -> Ints:

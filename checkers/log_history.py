@@ -149,11 +149,13 @@ def _epochs(history: History, facts: RunFacts) -> tuple[Ints, Ints, int, dict[tu
     ops = history.ops
     epoch, last = np.zeros(len(ops), dtype=np.int64), np.zeros(len(ops), dtype=np.int64)
     most, cut_event = 1, {}
-    for broker in sorted(set(history.queues.broker)):
+    queues_of: dict[str, list[int]] = {}
+    for queue, broker in zip(history.queues.queue.tolist(), history.queues.broker, strict=True):
+        queues_of.setdefault(broker, []).append(queue)
+    for broker, queues in queues_of.items():
         events = sorted(_instant(facts, fault, broker) for fault in power_cuts(facts, broker))
         if not events:
             continue
-        queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
         rows = np.flatnonzero(np.isin(ops.queue, queues))
         cuts = np.array(events, dtype=np.int64)
         epoch[rows] = np.searchsorted(cuts, ops.invoke_event[rows], side="right")

@@ -12,12 +12,13 @@ indexed by them).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 
-from checkers.columns import Ints
+from checkers.columns import Bools, Ints
 
 ACKED: Final = 0
 UNKNOWN: Final = 1
@@ -119,6 +120,15 @@ class LogInput:
     refused: Claims = field(default_factory=Claims)
     """Polls refused because the start was already > ``at``."""
 
+    def without(self, queues: Collection[int]) -> LogInput:
+        """What is said of all logs but *queues*. Appends whose queue nobody knows stay."""
+        if not queues:
+            return self
+        kept = np.ones(self.queue_count + 1, dtype=np.bool_)  # the last is −1
+        kept[list(queues)] = False
+        claims = {name: _claims_of(getattr(self, name), kept) for name in ("empties", "ends", "starts", "refused")}
+        return LogInput(self.queue_count, _appends_of(self.appends, kept), _polls_of(self.polls, kept), **claims)
+
 
 @dataclass(frozen=True, slots=True)
 class LogViolation:
@@ -138,3 +148,22 @@ class LogViolation:
     high_by: Source = "none"
     count: int = 1
     """How many violations of this kind there are; this is the shortest, then the earliest."""
+
+
+def _appends_of(appends: Appends, kept: Bools) -> Appends:
+    its, batch = kept[appends.queue], appends.batch
+    queue, value, offset = appends.queue[its], appends.value[its], appends.offset[its]
+    invoke, ret, outcome, op = appends.invoke[its], appends.ret[its], appends.outcome[its], appends.op[its]
+    return Appends(queue, value, offset, invoke, ret, outcome, op, None if batch is None else batch[its])
+
+
+def _claims_of(claims: Claims, kept: Bools) -> Claims:
+    its = kept[claims.queue]
+    return Claims(*(getattr(claims, name)[its] for name in ("queue", "at", "invoke", "ret", "op")))
+
+
+def _polls_of(polls: Polls, kept: Bools) -> Polls:
+    its, names = kept[polls.queue], ("queue", "count", "invoke", "ret", "op", "asked")
+    read = np.repeat(its, polls.count)
+    columns = {name: getattr(polls, name)[its] for name in names}
+    return Polls(**columns, offset=polls.offset[read], value=polls.value[read])

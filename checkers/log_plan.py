@@ -12,6 +12,7 @@ Limits. Those of :mod:`checkers.log_epochs`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,30 +33,49 @@ TOO_MANY_CHOICES = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``logs``: one input an epoch, complete; or ``violations``, one a queue; or neither, if the budget was spent."""
+    """``logs``: one input an epoch, complete, of the queues that are explained. ``violations``: why nothing explains
+    the others; ``open``: of these it is not known, the budget was spent."""
 
-    logs: tuple[LogInput, ...] = ()
+    logs: tuple[LogInput, ...]
     violations: tuple[LogViolation, ...] = ()
+    open: tuple[int, ...] = ()
 
 
-def plan_of(history: History, rows: Rows) -> Plan:
-    """Explain all epochs of *history*."""
-    logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
-    told = [told_by(log, len(rows.sends)) for log in logs]
+def plan_of(history: History, rows: Rows, queues: Iterable[int]) -> Plan:
+    """Explain all epochs of *queues*; all *rows* are theirs."""
+    rows, logs, told, violations = _agreed(history, rows)
+    sends = appends_of(history, rows, rows.sends)
+    tries = _tries(sends, logs[0].queue_count)
+    lives: dict[int, Lives] = {}
+    open_ = []
+    for queue in sorted(set(queues) - {violation.queue for violation in violations}):
+        found = _explained(logs, told, rows, queue, tries[queue])
+        if isinstance(found, Lives):
+            lives[queue] = found
+        elif isinstance(found, LogViolation):
+            violations.append(found)
+        else:
+            open_.append(queue)
+    left_out = {*open_, *(violation.queue for violation in violations)}
+    planned = [replace(log, appends=_planned(sends, rows, lives, epoch)) for epoch, log in enumerate(logs)]
+    return Plan(tuple(log.without(left_out) for log in planned), tuple(violations), tuple(open_))
+
+
+def _agreed(history: History, rows: Rows) -> tuple[Rows, list[LogInput], list[Content], list[LogViolation]]:
+    """What each epoch says itself: the queues in which no answer of it contradicts another, and why the rest do."""
+    violations: list[LogViolation] = []
+    while True:
+        logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
+        told = [told_by(log, len(rows.sends)) for log in logs]
+        found = [violation for content in told for violation in content.violations]
+        if not found:
+            break
+        violations += found
+        rows = rows.only(~np.isin(history.ops.queue, [violation.queue for violation in found]))
     for log, content in zip(logs, told, strict=True):
-        if content.violations:
-            return Plan(violations=content.violations)
         bound_above(log, content)
         _end_before_trimming(log, content)
-    sends = appends_of(history, rows, rows.sends)
-    found = [
-        _explained(logs, told, rows, queue, tries) for queue, tries in enumerate(_tries(sends, logs[0].queue_count))
-    ]
-    violations = tuple(its for its in found if isinstance(its, LogViolation))
-    lives = [its for its in found if isinstance(its, Lives)]
-    if violations or len(lives) < len(found):
-        return Plan(violations=violations)
-    return Plan(tuple(replace(log, appends=_planned(sends, rows, lives, epoch)) for epoch, log in enumerate(logs)))
+    return rows, logs, told, violations
 
 
 def _explained(
@@ -128,13 +148,13 @@ def _violation(log: LogInput, content: Content, queue: int, shortage: Shortage) 
     return LogViolation("hole-without-writer", queue, offset, offset, tuple(proof[:1]), values, "hole", "read")
 
 
-def _planned(sends: Appends, rows: Rows, lives: list[Lives], epoch: int) -> Appends:
+def _planned(sends: Appends, rows: Rows, lives: dict[int, Lives], epoch: int) -> Appends:
     """The appends of all lives that *epoch* saw."""
     parts = []
-    for queue, its in enumerate(lives):
+    for queue, its in lives.items():
         here = np.flatnonzero((its.begin <= epoch) & (its.last >= epoch))
         parts.append(_of_queue(sends, its, here, queue, epoch, rows.cut_event.get((queue, epoch), int(NEVER))))
-    return Appends(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return Appends(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else Appends()
 
 
 def _of_queue(

@@ -1,12 +1,14 @@
 """Every checker against the oracle by exhaustion, one random small history a seed.
 
 ``OBJECTS`` maps a name to a function of a generator that draws a history, asks both, and returns (answer of the
-checker, answer of the oracle, the history). The checker may answer ``None`` (unknown); it must never be wrong.
+checker, answer of the oracle, the history); a :class:`Company` can do so for many seeds at a time. The checker may
+answer ``None`` (unknown); it must never be wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -14,7 +16,6 @@ from checkers import models
 from checkers.foreign import check_calls
 from checkers.freshness import freshness
 from checkers.log import check_log
-from checkers.log_check import check_logs
 from checkers.log_content import EMPTY
 from checkers.max_register import check_max_register
 from checkers.mutex import check_mutex, check_semaphore
@@ -25,8 +26,9 @@ from checkers.sequential import check_sequential
 from checkers.sessions import check_sessions, claims_of
 from checkers.sets import check_set
 from checkers.verdict import Outcome
-from suites.unit.checkers import brute, draw_calls, draw_log, draw_queue, draw_register, draw_set
+from suites.unit.checkers import brute, draw_calls, draw_cuts, draw_log, draw_queue, draw_register, draw_set
 from suites.unit.checkers.brute import INFINITE, Op, linearizable
+from suites.unit.checkers.draw_cuts import Company
 from suites.unit.checkers.draw_log import Shape, ints
 
 Answer = bool | None
@@ -103,75 +105,6 @@ def sessions(rng: Random) -> Case:
     if (content.value == EMPTY).any():
         return None, wanted, drawn
     return not check_sessions(claims_of(log, ints(processes), content)), wanted, drawn
-
-
-def epochs(half_blind: bool, trim: bool = False) -> Draw:
-    """One queue and one to three power cuts that truncate it anywhere; in half of the runs operations span them."""
-
-    def case(rng: Random) -> Case:
-        parts, cuts = _epochs(rng, half_blind, Shape(trim=trim))
-        return _power_cut_verdict([(parts, cuts)]), _is_legal_with_cuts(parts, cuts), (parts, cuts)
-
-    return case
-
-
-def brokers(rng: Random) -> Case:
-    """Two brokers with a queue and power cuts of their own. Each queue is an object by itself."""
-    logs = [_epochs(rng, rng.random() < 0.5, Shape(), queue) for queue in range(2)]
-    sent = [op.values[0] for parts, _ in logs for part in parts for op in part if op.kind == "append"]
-    if sent and rng.random() < 0.2:
-        draw_log.mislay(rng, rng.choice(rng.choice(logs)[0]), sent)
-    return _power_cut_verdict(logs), all(_is_legal_with_cuts(*its) for its in logs), logs
-
-
-Epochs = tuple[list[list[draw_log.Drawn]], list[int]]
-"""Operations by epoch, and the stamps of the power cuts between them."""
-
-
-def _epochs(rng: Random, half_blind: bool, shape: Shape, queue: int = 0) -> Epochs:
-    held: list[int] = []
-    sent: list[int] = []
-    parts: list[list[draw_log.Drawn]] = []
-    cuts: list[int] = []
-    for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
-        begin = cuts[-1] + 2 if cuts else 0
-        if half_blind:
-            parts.append(draw_log.run_half_blind(rng, held, begin, sent))
-        else:
-            parts.append(draw_log.run_log(rng, held, begin, 100 * number, shape))
-        cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
-        del held[rng.randint(0, len(held)) :]
-    cuts.pop()
-    sent = [value for part in parts for op in part if op.kind == "append" for value in op.values]
-    if sent and rng.random() < 0.7:
-        draw_log.spoil(rng, parts, cuts, sent, shape)
-    if rng.random() < 0.5:
-        draw_log.stretch(rng, [op for part in parts for op in part], cuts)
-    else:
-        parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
-    for op in [op for part in parts for op in part]:
-        op.queue, op.values = queue, [value + 1_000 * queue for value in op.values]
-    return parts, cuts
-
-
-def _is_legal_with_cuts(parts: list[list[draw_log.Drawn]], cuts: list[int]) -> bool:
-    ops = [op._replace(what=(op.what[0], 0, *op.what[2:])) for part in parts for op in draw_log.oracle_ops(part)]
-    ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
-    return linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
-
-
-def _power_cut_verdict(logs: list[Epochs]) -> Answer:
-    verdict = check_logs(*draw_log.run_of(logs))
-    if any(not anomaly.allowed for anomaly in verdict.anomalies):
-        return False
-    return True if all(reason.startswith("no message was read") for reason in verdict.reasons) else None
-
-
-def _between(part: list[draw_log.Drawn], cuts: list[int], number: int) -> list[draw_log.Drawn]:
-    """Operations that begin after the cut before and, if they end, end before the next."""
-    begin = cuts[number - 1] if number else -1
-    end = cuts[number] if number < len(cuts) else INFINITE
-    return [op for op in part if begin < op.inv < end and (op.ret < end or op.outcome == "info")]
 
 
 def sequential(shape: Shape) -> Draw:
@@ -334,7 +267,7 @@ def anyones(model: str, draw: Callable[[Random], draw_calls.Written]) -> Draw:
     return case
 
 
-OBJECTS: dict[str, Draw] = {
+OBJECTS: dict[str, Draw | Company] = {
     "log": log(Shape()),
     "logs": log(Shape(queues=2)),
     "logs, queue of unknown sends unknown": log(Shape(queues=2, pooled=True)),
@@ -356,10 +289,10 @@ OBJECTS: dict[str, Draw] = {
     "log, sessions": sessions,
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "logs, gaps, trimmed": log(Shape(queues=2, trim=True, operations=(3, 7)), gaps=True),
-    "log, power cuts": epochs(half_blind=False),
-    "log, power cuts, half blind": epochs(half_blind=True),
-    "log, power cuts, trimmed": epochs(half_blind=False, trim=True),
-    "logs, power cuts": brokers,
+    "log, power cuts": draw_cuts.epochs(half_blind=False),
+    "log, power cuts, half blind": draw_cuts.epochs(half_blind=True),
+    "log, power cuts, trimmed": draw_cuts.epochs(half_blind=False, trim=True),
+    "logs, power cuts": draw_cuts.brokers(),
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "log, sequential, trimmed, batches": sequential(Shape(trim=True, batches=True)),
@@ -391,12 +324,18 @@ OBJECTS: dict[str, Draw] = {
 
 def compare(name: str, seeds: Iterable[int]) -> tuple[dict[str, int], list[tuple[int, Any]]]:
     """(counts of legal, illegal and unknown answers, the seeds and histories on which the checker was wrong)."""
-    draw = OBJECTS[name]
     counts = {"legal": 0, "illegal": 0, "unknown": 0}
     wrong = []
-    for seed in seeds:
-        answer, wanted, history = draw(Random(f"{name}/{seed}"))
+    for seed, (answer, wanted, history) in _cases(name, seeds):
         counts["unknown" if answer is None else "legal" if answer else "illegal"] += 1
         if answer is not None and answer is not wanted:
             wrong.append((seed, history))
     return counts, wrong
+
+
+def _cases(name: str, seeds: Iterable[int]) -> Iterator[tuple[int, Case]]:
+    draw, left = OBJECTS[name], iter(seeds)
+    while seed_group := list(islice(left, draw.size if isinstance(draw, Company) else 1)):
+        generators = [Random(f"{name}/{seed}") for seed in seed_group]
+        cases = draw.cases(generators) if isinstance(draw, Company) else [draw(generators[0])]
+        yield from zip(seed_group, cases, strict=True)

@@ -14,11 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from checkers.columns import NEVER
-from checkers.facts import RunFacts
-from checkers.history import History
 from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
 from suites.unit.checkers.brute import INFINITE, Op
-from suites.unit.checkers.build import Build
 
 
 @dataclass
@@ -76,9 +73,9 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
             value += size
             if shape.retries and value > 1 and rng.random() < 0.4:
                 op.values = _again(rng, drawn) if shape.batches else [rng.randrange(value - 1)]
-            _outcome(rng, op, log, shape)
+            end_somehow(rng, op, log, shape)
         elif kind < 0.85 or not shape.ends:
-            _poll(rng, op, log, starts[queue])
+            poll_somewhere(rng, op, log, starts[queue])
         elif kind < 0.95 or not shape.trim:
             op.kind, op.offset = "end", len(log)
         else:
@@ -86,7 +83,7 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
         drawn.append(op)
     if rng.random() < (0.9 if shape.copies else 0.6):
         for _ in range(rng.choice((1, 1, 2, 3))):
-            _damage(rng, drawn, shape)
+            damage(rng, drawn, shape)
     return drawn
 
 
@@ -96,133 +93,8 @@ def _again(rng: Random, drawn: list[Drawn]) -> list[int]:
     return values[rng.randrange(len(values)) if rng.random() < 0.3 else 0 :]
 
 
-def run_log(rng: Random, log: list[int], begin: int, first_value: int, shape: Shape) -> list[Drawn]:
-    """A few operations of one real log from *begin* on; *log* is what it holds, and is changed. What was trimmed before
-    may be there again."""
-    count, width, start = rng.randint(1, 5), rng.choice((1, 2, 4)), 0
-    drawn: list[Drawn] = []
-    for number, instant in enumerate(sorted(rng.randrange(3 * count) for _ in range(count))):
-        at = begin + instant
-        if shape.trim and rng.random() < 0.3:
-            start = rng.randint(start, len(log))
-        op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
-        if rng.random() < 0.55:
-            op.kind, op.values, op.offset = "append", [first_value + number], len(log)
-            _outcome(rng, op, log, shape)
-        elif shape.trim and rng.random() < 0.3:
-            op.kind, op.offset = rng.choice((("start", start), ("end", len(log))))
-        else:
-            _poll(rng, op, log, start)
-        drawn.append(op)
-    return drawn
-
-
-def run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int]) -> list[Drawn]:
-    """As :func:`run_log`, but half of the sends get no answer, some messages are sent again, and the end is asked for
-    more often than what stands before it: who stood where is left open as often as can be. *sent* grows."""
-    count, width = rng.randint(1, 4), rng.choice((1, 2, 4))
-    drawn: list[Drawn] = []
-    for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
-        at = begin + instant
-        op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
-        kind = rng.random()
-        if kind < 0.6:
-            again = bool(sent) and rng.random() < 0.15
-            op.kind, op.values, op.offset = "append", [rng.choice(sent) if again else len(set(sent))], len(log)
-            sent += op.values
-            if rng.random() < 0.55:
-                op.outcome, op.offset, op.ret = "info", -1, INFINITE
-            if op.outcome == "ok" or rng.random() < 0.6:
-                log += op.values
-        elif kind < 0.8:
-            op.kind, op.offset = "end", len(log)
-        else:
-            _poll(rng, op, log, 0)
-        drawn.append(op)
-    return drawn
-
-
-def stretch(rng: Random, drawn: list[Drawn], cuts: list[int]) -> None:
-    """Some begin at or before a cut that came before them, or are answered at or after one that came later."""
-    for op in drawn:
-        before = [cut for cut in cuts if cut <= op.inv]
-        if before and rng.random() < 0.35:
-            op.inv = max(0, rng.choice(before) - rng.randrange(4))
-        after = [cut for cut in cuts if cut >= op.ret]
-        if after and op.ret < INFINITE and rng.random() < 0.35:
-            op.ret = rng.choice(after) + rng.randrange(4)
-
-
-def spoil(rng: Random, parts: list[list[Drawn]], cuts: list[int], sent: list[int], shape: Shape) -> None:
-    """One to three changes somewhere: a stamp, an offset, a message where another was, an answer in another epoch."""
-    for _ in range(rng.randint(1, 3)):
-        number, way = rng.randrange(len(parts)), rng.random()
-        if not parts[number]:
-            continue
-        if way < 0.2:
-            _damage(rng, parts[number], shape)
-        elif way < 0.7:
-            mislay(rng, parts[number], sent)
-        else:
-            _carry(rng, parts, cuts, number)
-
-
-def _carry(rng: Random, parts: list[list[Drawn]], cuts: list[int], number: int) -> None:
-    """One operation goes from part *number* to a neighbour: what was lost is back, or what is new was there before."""
-    op = rng.choice(parts[number])
-    other = number + rng.choice((-1, 1))
-    if not 0 <= other < len(parts):
-        return
-    parts[number].remove(op)
-    parts[other].append(op)
-    begin = cuts[other - 1] + 2 if other else 0
-    end = cuts[other] - 1 if other < len(cuts) else begin + 12
-    op.inv = rng.randint(begin, max(begin, end))
-    op.ret = op.ret if op.ret >= INFINITE else rng.randint(op.inv, max(op.inv, end))
-
-
-def mislay(rng: Random, drawn: list[Drawn], sent: list[int]) -> None:
-    """One message where another was, or an end that is a little too far: no stamp changes."""
-    answers = [op for op in drawn if op.kind in ("poll", "end", "start", "refused") or op.outcome == "ok"]
-    if not answers:
-        return
-    op = rng.choice(answers)
-    if op.kind == "poll":
-        op.values[rng.randrange(len(op.values))] = rng.choice(sent)
-    else:
-        op.offset = max(0, op.offset + rng.choice((-1, 1, 1, 2)))
-
-
-def run_of(logs: list[tuple[list[list[Drawn]], list[int]]]) -> tuple[History, RunFacts]:
-    """A run of ours, a broker for each log, with power cuts of its own between its parts; times are milliseconds."""
-    names = ("broker-a", "broker-b")[: len(logs)]
-    build = Build(names)
-    for op in [op for parts, _ in logs for part in parts for op in part]:
-        _enter(build, op)
-    cuts = [(cut, name) for name, (_, its) in zip(names, logs, strict=True) for cut in its]
-    for number, (cut, name) in enumerate(cuts):
-        build.fault("cut_power", f"{name}-0", cut, cut, heal=cut + 1, fault=f"f{number}")
-    history = build.history()
-    nodes: dict[str, dict[str, str]] = {f"{name}-0": {} for name in names}
-    return history, RunFacts.from_run({"mode": "multi-master", "nodes": nodes}, history)
-
-
-def _enter(build: Build, op: Drawn) -> None:
-    ret = None if op.ret >= INFINITE else op.ret
-    if op.kind == "append":
-        status = {"ok": "SEND_OK", "info": "TIMEOUT", "fail": "SERVICE_NOT_AVAILABLE"}[op.outcome]
-        build.send(op.inv, ret, op.values[0], op.offset, status=status, queue=op.queue)
-    elif op.kind == "end":
-        build.query_max(op.inv, op.ret, op.offset, op.queue)
-    elif op.kind == "start":
-        build.query_min(op.inv, op.ret, op.offset, op.queue)
-    elif op.kind == "refused":
-        build.trimmed(op.inv, op.ret, op.offset, op.queue)
-    else:
-        build.pull(op.inv, op.ret, op.offset, op.values, op.queue)
-
-
-def _outcome(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:
+def end_somehow(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:
+    """Let the append *op* be acknowledged, fail, or get no answer; *log* holds it, if it took effect."""
     fate = rng.random()
     if fate < 0.06:
         op.outcome, op.offset = "fail", -1
@@ -236,7 +108,8 @@ def _outcome(rng: Random, op: Drawn, log: list[int], shape: Shape) -> None:
     log.extend(op.values)
 
 
-def _poll(rng: Random, op: Drawn, log: list[int], start: int) -> None:
+def poll_somewhere(rng: Random, op: Drawn, log: list[int], start: int) -> None:
+    """Let *op* read *log*, which begins at *start*."""
     asked = rng.randint(0, len(log) + 1)
     op.offset = asked
     if asked < start:
@@ -264,7 +137,7 @@ def move(rng: Random, op: Timed, way: str) -> None:
         op.inv = min(op.inv, op.ret)
 
 
-def _damage(rng: Random, drawn: list[Drawn], shape: Shape) -> None:
+def damage(rng: Random, drawn: list[Drawn], shape: Shape) -> None:
     """One change that fits the operation: its interval, its offset, what it read, or how it ended."""
     op = rng.choice(drawn)
     way = rng.choice(_WAYS[op.kind])

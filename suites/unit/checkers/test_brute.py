@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from suites.unit.checkers import brute, differential
+from suites.unit.checkers import brute, differential, draw_cuts
 from suites.unit.checkers.brute import INFINITE, Op, Step
 from suites.unit.checkers.differential import OBJECTS
 
@@ -45,7 +45,8 @@ def test_the_definition_says_the_same(name: str, monkeypatch: pytest.MonkeyPatch
         assert answer is literally(ops, initial, step), ops
         return answer
 
-    monkeypatch.setattr(differential, "linearizable", both)
+    for asker in (differential, draw_cuts):
+        monkeypatch.setattr(asker, "linearizable", both)
     for seed in range(30 if "unseen" in name or "power" in name else HISTORIES):
         OBJECTS[name](Random(f"oracle/{name}/{seed}"))
     assert {True, False} == set(asked)

@@ -1,0 +1,253 @@
+"""Random small logs over power cuts, honest or damaged, and what the checker and the oracle say of them.
+
+A log lives through one to three power cuts, each of which truncates it anywhere; in half of the histories operations
+are answered over a cut. One history has one log, or two of brokers with cuts of their own.
+
+The checker's overhead for each call is hundreds of times its work on ten operations, so the logs of many histories are
+judged as one run of many brokers (:class:`Company`): each queue is an object by itself and gets an answer of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+
+from checkers.facts import RunFacts
+from checkers.history import History
+from checkers.log_check import check_logs
+from suites.unit.checkers import brute, draw_log
+from suites.unit.checkers.brute import INFINITE, Op, linearizable
+from suites.unit.checkers.build import Build
+from suites.unit.checkers.draw_log import Drawn, Shape
+
+Epochs = tuple[list[list[Drawn]], list[int]]
+"""Operations by epoch, and the stamps of the power cuts between them."""
+
+Answer = bool | None
+
+
+@dataclass(frozen=True)
+class Company:
+    """Histories of one or two logs, *size* of them judged at a time."""
+
+    draw: Callable[[Random], list[Epochs]]
+    size: int = 128
+
+    def __call__(self, rng: Random) -> tuple[Answer, bool, str]:
+        return self.cases([rng])[0]
+
+    def cases(self, generators: list[Random]) -> list[tuple[Answer, bool, str]]:
+        """Of each: (answer of the checker, answer of the oracle, the history)."""
+        drawn = [self.draw(rng) for rng in generators]
+        wanted = [all(_is_legal(*log) for log in logs) for logs in drawn]
+        texts = [str(logs) for logs in drawn]
+        return list(zip(_answers(drawn), wanted, texts, strict=True))
+
+
+def epochs(half_blind: bool, trim: bool = False) -> Company:
+    """One queue."""
+    return Company(lambda rng: [_epochs(rng, half_blind, Shape(trim=trim))])
+
+
+def brokers() -> Company:
+    """Two brokers with a queue and power cuts of their own."""
+    return Company(_two_brokers)
+
+
+def _two_brokers(rng: Random) -> list[Epochs]:
+    logs = [_epochs(rng, rng.random() < 0.5, Shape(), queue) for queue in range(2)]
+    sent = [op.values[0] for parts, _ in logs for part in parts for op in part if op.kind == "append"]
+    if sent and rng.random() < 0.2:
+        _mislay(rng, rng.choice(rng.choice(logs)[0]), sent)
+    return logs
+
+
+def _epochs(rng: Random, half_blind: bool, shape: Shape, queue: int = 0) -> Epochs:
+    held: list[int] = []
+    sent: list[int] = []
+    parts: list[list[Drawn]] = []
+    cuts: list[int] = []
+    for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
+        begin = cuts[-1] + 2 if cuts else 0
+        if half_blind:
+            parts.append(_run_half_blind(rng, held, begin, sent))
+        else:
+            parts.append(_run_log(rng, held, begin, 100 * number, shape))
+        cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
+        del held[rng.randint(0, len(held)) :]
+    cuts.pop()
+    sent = [value for part in parts for op in part if op.kind == "append" for value in op.values]
+    if sent and rng.random() < 0.7:
+        _spoil(rng, parts, cuts, sent, shape)
+    if rng.random() < 0.5:
+        _stretch(rng, [op for part in parts for op in part], cuts)
+    else:
+        parts = [_between(part, cuts, number) for number, part in enumerate(parts)]
+    for op in [op for part in parts for op in part]:
+        op.queue, op.values = queue, [value + 1_000 * queue for value in op.values]
+    return parts, cuts
+
+
+def _between(part: list[Drawn], cuts: list[int], number: int) -> list[Drawn]:
+    """Operations that begin after the cut before and, if they end, end before the next."""
+    begin = cuts[number - 1] if number else -1
+    end = cuts[number] if number < len(cuts) else INFINITE
+    return [op for op in part if begin < op.inv < end and (op.ret < end or op.outcome == "info")]
+
+
+def _run_log(rng: Random, log: list[int], begin: int, first_value: int, shape: Shape) -> list[Drawn]:
+    """A few operations of one real log from *begin* on; *log* is what it holds, and is changed. What was trimmed before
+    may be there again."""
+    count, width, start = rng.randint(1, 5), rng.choice((1, 2, 4)), 0
+    drawn: list[Drawn] = []
+    for number, instant in enumerate(sorted(rng.randrange(3 * count) for _ in range(count))):
+        at = begin + instant
+        if shape.trim and rng.random() < 0.3:
+            start = rng.randint(start, len(log))
+        op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
+        if rng.random() < 0.55:
+            op.kind, op.values, op.offset = "append", [first_value + number], len(log)
+            draw_log.end_somehow(rng, op, log, shape)
+        elif shape.trim and rng.random() < 0.3:
+            op.kind, op.offset = rng.choice((("start", start), ("end", len(log))))
+        else:
+            draw_log.poll_somewhere(rng, op, log, start)
+        drawn.append(op)
+    return drawn
+
+
+def _run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int]) -> list[Drawn]:
+    """As :func:`_run_log`, but half of the sends get no answer, some messages are sent again, and the end is asked for
+    more often than what stands before it: who stood where is left open as often as can be. *sent* grows."""
+    count, width = rng.randint(1, 4), rng.choice((1, 2, 4))
+    drawn: list[Drawn] = []
+    for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
+        at = begin + instant
+        op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
+        kind = rng.random()
+        if kind < 0.6:
+            again = bool(sent) and rng.random() < 0.15
+            op.kind, op.values, op.offset = "append", [rng.choice(sent) if again else len(set(sent))], len(log)
+            sent += op.values
+            if rng.random() < 0.55:
+                op.outcome, op.offset, op.ret = "info", -1, INFINITE
+            if op.outcome == "ok" or rng.random() < 0.6:
+                log += op.values
+        elif kind < 0.8:
+            op.kind, op.offset = "end", len(log)
+        else:
+            draw_log.poll_somewhere(rng, op, log, 0)
+        drawn.append(op)
+    return drawn
+
+
+def _stretch(rng: Random, drawn: list[Drawn], cuts: list[int]) -> None:
+    """Some begin at or before a cut that came before them, or are answered at or after one that came later."""
+    for op in drawn:
+        before = [cut for cut in cuts if cut <= op.inv]
+        if before and rng.random() < 0.35:
+            op.inv = max(0, rng.choice(before) - rng.randrange(4))
+        after = [cut for cut in cuts if cut >= op.ret]
+        if after and op.ret < INFINITE and rng.random() < 0.35:
+            op.ret = rng.choice(after) + rng.randrange(4)
+
+
+def _spoil(rng: Random, parts: list[list[Drawn]], cuts: list[int], sent: list[int], shape: Shape) -> None:
+    """One to three changes somewhere: a stamp, an offset, a message where another was, an answer in another epoch."""
+    for _ in range(rng.randint(1, 3)):
+        number, way = rng.randrange(len(parts)), rng.random()
+        if not parts[number]:
+            continue
+        if way < 0.2:
+            draw_log.damage(rng, parts[number], shape)
+        elif way < 0.7:
+            _mislay(rng, parts[number], sent)
+        else:
+            _carry(rng, parts, cuts, number)
+
+
+def _carry(rng: Random, parts: list[list[Drawn]], cuts: list[int], number: int) -> None:
+    """One operation goes from part *number* to a neighbour: what was lost is back, or what is new was there before."""
+    op = rng.choice(parts[number])
+    other = number + rng.choice((-1, 1))
+    if not 0 <= other < len(parts):
+        return
+    parts[number].remove(op)
+    parts[other].append(op)
+    begin = cuts[other - 1] + 2 if other else 0
+    end = cuts[other] - 1 if other < len(cuts) else begin + 12
+    op.inv = rng.randint(begin, max(begin, end))
+    op.ret = op.ret if op.ret >= INFINITE else rng.randint(op.inv, max(op.inv, end))
+
+
+def _mislay(rng: Random, drawn: list[Drawn], sent: list[int]) -> None:
+    """One message where another was, or an end that is a little too far: no stamp changes."""
+    answers = [op for op in drawn if op.kind in ("poll", "end", "start", "refused") or op.outcome == "ok"]
+    if not answers:
+        return
+    op = rng.choice(answers)
+    if op.kind == "poll":
+        op.values[rng.randrange(len(op.values))] = rng.choice(sent)
+    else:
+        op.offset = max(0, op.offset + rng.choice((-1, 1, 1, 2)))
+
+
+def _is_legal(parts: list[list[Drawn]], cuts: list[int]) -> bool:
+    ops = [op._replace(what=(op.what[0], 0, *op.what[2:])) for part in parts for op in draw_log.oracle_ops(part)]
+    ops += [Op(cut, cut, True, ("cut", 0)) for cut in cuts]
+    return linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
+
+
+def _answers(drawn: list[list[Epochs]]) -> list[Answer]:
+    """What the checker says of each history, all judged as one run. Where it is not sure of all of them, the others
+    are asked about by themselves."""
+    history, facts = _run_of(drawn)
+    verdict = check_logs(history, facts)
+    broken = {anomaly.details["queue"] for anomaly in verdict.anomalies if not anomaly.allowed}
+    is_sure = all(reason.startswith("no message was read") for reason in verdict.reasons)
+    answers: list[Answer] = []
+    for logs, first in zip(drawn, _first_queues(drawn), strict=True):
+        is_broken = any(history.queues.name(queue) in broken for queue in range(first, first + len(logs)))
+        if is_broken or is_sure:
+            answers.append(not is_broken)
+        else:
+            answers.append(None if len(drawn) == 1 else _answers([logs])[0])
+    return answers
+
+
+def _first_queues(drawn: list[list[Epochs]]) -> list[int]:
+    return list(accumulate((len(logs) for logs in drawn[:-1]), initial=0))
+
+
+def _run_of(drawn: list[list[Epochs]]) -> tuple[History, RunFacts]:
+    """A run of ours: a broker for each log, with power cuts of its own between its parts; times are milliseconds. A
+    message of one history is none of another."""
+    names = [f"broker-of-{number}" for number in range(sum(map(len, drawn)))]
+    build = Build(names)
+    for logs, first in zip(drawn, _first_queues(drawn), strict=True):
+        for op in [op for parts, _ in logs for part in parts for op in part]:
+            _enter(build, op, op.queue + first, [value + 1_000 * first for value in op.values])
+    logs = [log for its in drawn for log in its]
+    cuts = [(cut, name) for name, (_, its) in zip(names, logs, strict=True) for cut in its]
+    for number, (cut, name) in enumerate(cuts):
+        build.fault("cut_power", f"{name}-0", cut, cut, heal=cut + 1, fault=f"f{number}")
+    history = build.history()
+    nodes: dict[str, dict[str, str]] = {f"{name}-0": {} for name in names}
+    return history, RunFacts.from_run({"mode": "multi-master", "nodes": nodes}, history)
+
+
+def _enter(build: Build, op: Drawn, queue: int, values: list[int]) -> None:
+    ret = None if op.ret >= INFINITE else op.ret
+    if op.kind == "append":
+        status = {"ok": "SEND_OK", "info": "TIMEOUT", "fail": "SERVICE_NOT_AVAILABLE"}[op.outcome]
+        build.send(op.inv, ret, values[0], op.offset, status=status, queue=queue)
+    elif op.kind == "end":
+        build.query_max(op.inv, op.ret, op.offset, queue)
+    elif op.kind == "start":
+        build.query_min(op.inv, op.ret, op.offset, queue)
+    elif op.kind == "refused":
+        build.trimmed(op.inv, op.ret, op.offset, queue)
+    else:
+        build.pull(op.inv, op.ret, op.offset, values, queue)
