@@ -15,7 +15,7 @@ Limits. Staleness beyond the contract's bound is FAIL; without a contract it is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -52,23 +52,23 @@ def check_logs(history: History, facts: RunFacts) -> Verdict:
     return _verdict(history, facts, rows, judged)
 
 
-def _judge(history: History, facts: RunFacts, rows: Rows, measured: bool = True) -> _Judged:
-    """How late answers were is only asked if it is to be *measured*."""
-    apart = _judge_epochs(history, facts, rows, measured)
-    if rows.epochs > 1 and (unsettled := apart.unsettled()):
-        return apart.but_for(unsettled, _judge_together(history, facts, rows, measured, apart))
-    return apart
+def _judge(history: History, facts: RunFacts, rows: Rows) -> _Judged:
+    judged = _judge_epochs(history, facts, rows)
+    if rows.epochs > 1 and (unsettled := judged.unsettled()):
+        judged.give_over(unsettled, _judge_together(history, facts, rows, unsettled, judged))
+    return judged
 
 
-def _judge_both_sides(history: History, facts: RunFacts, rows: Rows, as_invoked: _Judged) -> _Judged:
-    """With the operations in flight on the sides of the power cuts that explain most; *as_invoked*: all before them."""
-    sides = choose_sides(
-        history.ops.queue,
-        rows,
-        lambda its: _judge(history, facts, its, measured=False).is_legal,
-        as_invoked.illegal.keys() | as_invoked.open.keys(),
-    )
-    judged = as_invoked if sides.rows is rows else _judge(history, facts, sides.rows)
+def _judge_both_sides(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> _Judged:
+    """With the operations in flight on the sides of the power cuts that explain most; *judged*: all before them."""
+
+    def judge(its: Rows, queues: list[int]) -> Callable[[int], bool | None]:
+        return _judge_together(history, facts, its, queues).is_legal
+
+    sides = choose_sides(history.ops.queue, rows, judge, judged.illegal.keys() | judged.open.keys())
+    if sides.moved:
+        its = sides.rows.only(np.isin(history.ops.queue, sides.moved))
+        judged.give_over(sides.moved, _judge(history, facts, its))
     judged.on_neither_side = sides.contradicted
     judged.open.update(dict.fromkeys(sides.open, TOO_MANY_SIDES))
     return judged
@@ -97,18 +97,14 @@ class _Judged:
         """Queues of which the epochs one by one cannot have the last word."""
         return sorted(self.illegal.keys() | self.holes)
 
-    def but_for(self, queues: Collection[int], other: _Judged) -> _Judged:
-        """What *other* says of *queues*, and this one of the rest."""
-
-        def of_each(mine: dict[int, Any], its: dict[int, Any]) -> dict[int, Any]:
-            return {queue: said for queue, said in mine.items() if queue not in queues} | its
-
-        return _Judged(
-            of_each(self.illegal, other.illegal),
-            of_each(self.open, other.open),
-            (self.holes - set(queues)) | other.holes,
-            of_each(self.stale, other.stale),
-        )
+    def give_over(self, queues: Collection[int], other: _Judged) -> None:
+        """Let *other* speak for *queues*."""
+        said: tuple[dict[int, Any], ...] = (self.illegal, self.open, self.stale)
+        its: tuple[dict[int, Any], ...] = (other.illegal, other.open, other.stale)
+        for mine, new in zip(said, its, strict=True):
+            for queue in queues:
+                mine.pop(queue, None)
+            mine.update(new)
 
     def enter(self, violations: Iterable[LogViolation]) -> None:
         for violation in violations:
@@ -116,10 +112,14 @@ class _Judged:
 
 
 def _judge_epochs(
-    history: History, facts: RunFacts, rows: Rows, measured: bool, planned: tuple[LogInput, ...] | None = None
+    history: History,
+    facts: RunFacts,
+    rows: Rows,
+    planned: tuple[LogInput, ...] | None = None,
+    measured: bool = True,
 ) -> _Judged:
     """Epoch by epoch: as *planned*, or each with what the one before left. A queue is judged up to its first epoch that
-    is illegal."""
+    is illegal. How late answers were is only asked if it is to be *measured*."""
     judged = _Judged()
     content: Content | None = None
     for epoch in range(rows.epochs):
@@ -143,21 +143,23 @@ def _judge_all(history: History, judged: _Judged, log: LogInput, before: Content
     return log, result
 
 
-def _judge_together(history: History, facts: RunFacts, rows: Rows, measured: bool, apart: _Judged) -> _Judged:
-    """The queues that *apart* leaves unsettled: all epochs at once decide, what they came to apart explains."""
-    unsettled = apart.unsettled()
-    rows = rows.only(np.isin(history.ops.queue, unsettled))
-    plan = plan_of(history, rows, unsettled)
-    judged = _judge_epochs(history, facts, rows, measured, plan.logs)
-    for queue in [queue for queue in judged.illegal if queue not in apart.illegal]:
+def _judge_together(
+    history: History, facts: RunFacts, rows: Rows, queues: list[int], apart: _Judged | None = None
+) -> _Judged:
+    """All epochs of *queues* at once decide; what they came to *apart* explains. Without it nothing is measured."""
+    rows, measured = rows.only(np.isin(history.ops.queue, queues)), apart is not None
+    plan = plan_of(history, rows, queues)
+    judged = _judge_epochs(history, facts, rows, plan.logs, measured)
+    if apart is None:
+        refuted = rows.only(np.isin(history.ops.queue, list(judged.illegal)))
+        apart = _judge_epochs(history, facts, refuted, measured=False) if judged.illegal else judged
+    for queue in judged.illegal.keys() - apart.illegal.keys():
         found = _anomaly(history, facts, judged.illegal.pop(queue)[0])
         judged.open[queue] = f"{found.sentence} {ONE_OF_SEVERAL}"
     judged.open.update(dict.fromkeys(plan.open, TOO_MANY_CHOICES))
-    for violation in plan.violations:
-        judged.illegal[violation.queue] = apart.illegal.get(violation.queue, [violation])
-    for queue in judged.illegal.keys() | judged.open.keys():
-        if queue in apart.stale:
-            judged.stale[queue] = apart.stale[queue]
+    judged.illegal.update({its.queue: apart.illegal.get(its.queue, [its]) for its in plan.violations})
+    known = {queue: late for queue, late in apart.stale.items() if judged.is_legal(queue) is not True}
+    judged.stale.update({queue: late for queue, late in known.items() if queue in queues})
     return judged
 
 

@@ -247,7 +247,7 @@ def _keep(told: Sequence[Told], names: Ints) -> list[int]:
     for epoch, its in enumerate(told):
         here = np.flatnonzero(its.value != NOT_TOLD)
         same = here[(value[here] == its.value[here]) & (its.acked[here] < 0)]
-        same = same[~np.isin(value[same], names)]
+        same = same[~np.isin(value[same], names)] if len(same) and len(names) else same
         for before in np.unique(seen[same]).tolist():
             top = int(same[seen[same] == before].max()) + 1
             keep[before + 1 : epoch + 1] = np.maximum(keep[before + 1 : epoch + 1], top)
@@ -259,6 +259,8 @@ def _returns(told: Sequence[Told], search: _Search) -> list[list[tuple[int, int,
     """By epoch: (offset, value, tried more than once) of unknown sends that may have begun a life then, and were first
     read there in it or later."""
     found: list[list[tuple[int, int, bool]]] = [[] for _ in told]
+    if not len(search.names):
+        return found
     for last, its in enumerate(told):
         for offset in np.flatnonzero(np.isin(its.value, search.names) & (its.acked < 0)).tolist():
             value = int(its.value[offset])

@@ -34,38 +34,40 @@ TOO_MANY_SIDES = (
     "many possibilities to try them all"
 )
 
-Judge = Callable[[Rows], Callable[[int], bool | None]]
-"""Whether each queue of these rows is legal; ``None`` if that cannot be said."""
+Judge = Callable[[Rows, list[int]], Callable[[int], bool | None]]
+"""Of some queues and their rows: whether each is legal; ``None`` if that cannot be said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
     """``rows`` with the operations in flight on the sides that explain most.
 
-    ``contradicted``: queues of which no choice explains all; ``open``: those of which that is not known.
+    ``moved``: queues of which the rows differ from what they were. ``contradicted``: those of which no choice explains
+    all; ``open``: those of which that is not known.
     """
 
     rows: Rows
-    contradicted: tuple[int, ...] = ()
-    open: tuple[int, ...] = ()
+    moved: tuple[int, ...]
+    contradicted: tuple[int, ...]
+    open: tuple[int, ...]
 
 
 def choose_sides(queues: Ints, rows: Rows, judge: Judge, doubtful: Collection[int]) -> Sides:
     """Sides for the operations in flight of the *doubtful* queues, which are not known to be legal with *rows* as they
-    are; *queues* is the queue by row of ``ops``. If no other side explains more, *rows* are returned themselves."""
+    are; *queues* is the queue by row of ``ops``."""
     flying = rows.in_flight()
     searches = {queue: _Search(rows, flying[queues[flying] == queue]) for queue in sorted(doubtful)}
     searches = {queue: search for queue, search in searches.items() if len(search.flying)}
     _ask_all(queues, rows, judge, searches)
-    epoch, loose = rows.epoch.copy(), []
+    epoch, loose = rows.epoch.copy(), [np.zeros(0, dtype=np.int64)]
     for search in searches.values():
         if search.found is not None:
             epoch[search.flying] = search.found
-        elif search.is_open or not search.is_contradicted:
+        elif not search.is_contradicted:
             loose.append(search.flying)
-    chosen = replace(rows, epoch=epoch) if (epoch != rows.epoch).any() else rows
     return Sides(
-        chosen.loosened(np.concatenate(loose)) if loose else chosen,
+        replace(rows, epoch=epoch).loosened(np.concatenate(loose)),
+        tuple(queue for queue, search in searches.items() if not search.is_contradicted),
         tuple(queue for queue, search in searches.items() if search.is_contradicted),
         tuple(queue for queue, search in searches.items() if search.is_open),
     )
@@ -81,7 +83,7 @@ def _ask_all(queues: Ints, rows: Rows, judge: Judge, searches: dict[int, _Search
         for queue, choice in asked.items():
             epoch[searches[queue].flying] = choice.epoch
         loose = np.concatenate([choice.loose for choice in asked.values()])
-        is_legal = judge(replace(tried, epoch=epoch).loosened(loose))
+        is_legal = judge(replace(tried, epoch=epoch).loosened(loose), list(asked))
         for queue in list(asked):
             try:
                 asked[queue] = steps[queue].send(is_legal(queue))

@@ -35,15 +35,14 @@ class Company:
     draw: Callable[[Random], list[Epochs]]
     size: int = 128
 
-    def __call__(self, rng: Random) -> tuple[Answer, bool, str]:
+    def __call__(self, rng: Random) -> tuple[Answer, bool, list[Epochs]]:
         return self.cases([rng])[0]
 
-    def cases(self, generators: list[Random]) -> list[tuple[Answer, bool, str]]:
+    def cases(self, generators: list[Random]) -> list[tuple[Answer, bool, list[Epochs]]]:
         """Of each: (answer of the checker, answer of the oracle, the history)."""
         drawn = [self.draw(rng) for rng in generators]
         wanted = [all(_is_legal(*log) for log in logs) for logs in drawn]
-        texts = [str(logs) for logs in drawn]
-        return list(zip(_answers(drawn), wanted, texts, strict=True))
+        return list(zip(_answers(drawn), wanted, drawn, strict=True))
 
 
 def epochs(half_blind: bool, trim: bool = False) -> Company:
