@@ -1,13 +1,15 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
 .PHONY: help demo test compiled lint soak fuzz museum benchmarks docs clean
 
+HISTORIES ?= 1000000
+
 help:
 	@echo 'make demo        brokers die, verdicts, a dashboard (three minutes after downloads)'
 	@echo 'make test        every check and test that this machine can run; names what it cannot'
 	@echo 'make compiled    numba is installed, and the compiled checkers held against the others'
 	@echo 'make lint        formatting, types, import rules'
 	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
-	@echo 'make fuzz        checkers against brute force on random histories'
+	@echo 'make fuzz        checkers against brute force on a million random histories an object (HISTORIES=n: on n)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
@@ -32,7 +34,7 @@ soak: .venv/.mqchaos-setup
 	.venv/bin/python scripts/soak.py
 
 fuzz: .venv/.mqchaos-setup
-	.venv/bin/python scripts/fuzz_checkers.py
+	.venv/bin/python scripts/fuzz_checkers.py --histories $(HISTORIES)
 
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt
