@@ -47,7 +47,7 @@ from checkers.log_input import (
     LogViolation,
     Polls,
 )
-from checkers.log_trim import trim_violations
+from checkers.log_trim import there_at_the_latest, trim_violations
 from checkers.log_witness import order_violation
 
 __all__ = [
@@ -101,6 +101,8 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     if content.violations:
         return _result(content, content.violations)
     bound_above(log, content)
+    if len(log.refused) or len(log.starts):
+        content.due = there_at_the_latest(log, content)
     had_choice = not retries and (settle_tries(content) or content.spare_may_differ)
     bound_below(log, content, fresh)
     unknown, hall = (

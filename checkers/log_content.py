@@ -87,6 +87,7 @@ class Content:
 
     ``value``: by slot, −1 where nobody knows. ``append``: row of ``log.appends`` by slot, −1 if unknown or foreign.
     ``spare``: rows of unknown appends whose value nobody saw. ``group``: first slot of the batch, by slot.
+    ``due``: ``hi``, where trimming lets what stands there be no later than that (:mod:`checkers.log_trim`).
 
     Where batches were tried several times, other tries than those that were taken may be the ones that were seen
     (``may_differ``), or at least be left for holes (``spare_may_differ``).
@@ -100,6 +101,7 @@ class Content:
     hi: Ints
     spare: Ints
     group: Ints | None = None
+    due: Ints | None = None
     violations: tuple[LogViolation, ...] = ()
     may_differ: bool = False
     spare_may_differ: bool = False
@@ -111,6 +113,11 @@ class Content:
     def hi_shared(self) -> Ints:
         """``hi``, the least of a batch for all of its offsets."""
         return self.hi if self.group is None else _shared(np.minimum, self.hi, self.group)
+
+    def due_shared(self) -> Ints:
+        """``due``, or ``hi`` where nothing was trimmed, the least of a batch for all of its offsets."""
+        due = self.hi if self.due is None else self.due
+        return due if self.group is None else _shared(np.minimum, due, self.group)
 
 
 def _shared(best: np.ufunc, bound: Ints, group: Ints) -> Ints:

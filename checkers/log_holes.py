@@ -161,8 +161,8 @@ def _enter(content: Content, holes: Ints, chosen: Ints) -> None:
 
 
 def _deadlines(content: Content, holes: Ints) -> Ints:
-    """d(o) = least hi at or after o in its queue, for each hole."""
-    hi = content.hi_shared()
+    """d(o) = least hi at or after o in its queue, for each hole; less where trimming says so."""
+    hi = content.due_shared()
     deadlines = np.empty(len(holes), dtype=np.int64)
     for start, end in _runs(content, holes):
         queue = int(np.searchsorted(content.slots.base, holes[start], side="right")) - 1

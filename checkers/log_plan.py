@@ -24,7 +24,7 @@ from checkers.log_content import Content, told_by
 from checkers.log_epochs import Lives, Shortage, Told, Tries, explain
 from checkers.log_history import BEFORE_ALL, Rows, appends_of, input_of
 from checkers.log_input import ACKED, UNKNOWN, Appends, LogInput, LogViolation
-from checkers.log_trim import passed_at_the_latest
+from checkers.log_trim import there_at_the_latest
 
 TOO_MANY_CHOICES = (
     "which of the unanswered sends stood where before which power cut has too many possibilities to try them all"
@@ -74,7 +74,7 @@ def _agreed(history: History, rows: Rows) -> tuple[Rows, list[LogInput], list[Co
         rows = rows.only(~np.isin(history.ops.queue, [violation.queue for violation in found]))
     for log, content in zip(logs, told, strict=True):
         bound_above(log, content)
-        _end_before_trimming(log, content)
+        content.hi = there_at_the_latest(log, content)
     return rows, logs, told, violations
 
 
@@ -90,15 +90,6 @@ def _explained(
     if isinstance(found, Shortage):
         return _violation(logs[found.epoch], told[found.epoch], queue, found)
     return found
-
-
-def _end_before_trimming(log: LogInput, content: Content) -> None:
-    """Who read up to an offset while the start was lower saw it before the start passed the first that was read."""
-    if not len(log.polls) or not (len(log.refused) or len(log.starts)):
-        return
-    passed = passed_at_the_latest(log, content)
-    first = content.slots.of(log.polls.queue, log.polls.firsts())
-    np.minimum.at(content.hi, content.slots.of(log.polls.queue, log.polls.tops()), passed[first])
 
 
 def _tries(sends: Appends, queue_count: int) -> list[Tries]:

@@ -37,6 +37,17 @@ def passed_at_the_latest(log: LogInput, content: Content) -> Ints:
     return limit
 
 
+def there_at_the_latest(log: LogInput, content: Content) -> Ints:
+    """By slot: the least return of whoever saw the offset, and of whoever saw the start beyond what somebody read
+    together with it: who read up to an offset while the start was lower saw it before the start passed the first."""
+    due = content.hi.copy()
+    if len(log.polls) and (len(log.refused) or len(log.starts)):
+        passed = passed_at_the_latest(log, content)
+        first = content.slots.of(log.polls.queue, log.polls.firsts())
+        np.minimum.at(due, content.slots.of(log.polls.queue, log.polls.tops()), passed[first])
+    return due
+
+
 def _reads(log: LogInput, content: Content, limit: Ints, earliest: Ints) -> list[LogViolation]:
     polls = log.polls
     if not len(polls):

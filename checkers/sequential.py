@@ -23,7 +23,6 @@ Limits. With several queues that choice may matter for a circle: then the answer
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -32,8 +31,7 @@ from checkers.log import RETRIED_BATCHES
 from checkers.log_content import Content, content_of
 from checkers.log_input import ACKED, FAILED, LogInput, LogViolation
 from checkers.sequential_fill import fill
-
-_KEY: Final = 1 << 44
+from checkers.sequential_order import Graph, program_order, trimming
 
 CIRCLE_UNKNOWN = "a circle goes through several logs, and other choices of unknown sends were not tried"
 
@@ -73,56 +71,12 @@ def check_sequential(log: LogInput, process_of: Ints) -> SequentialResult:
     return SequentialResult((), circle, (CIRCLE_UNKNOWN,) if circle and (filling.had_choice or chosen) else ())
 
 
-@dataclass(slots=True)
-class _Graph:
-    """Edges between operation numbers, and starts that were told, which are numbered behind them."""
-
-    source: Ints
-    target: Ints
-    nodes: int
-    operations: int
-
-    def circle(self) -> tuple[int, ...]:
-        """Operations of one circle, in order; empty if there is none (Kahn)."""
-        degree = np.bincount(self.target, minlength=self.nodes)
-        order = np.argsort(self.source, kind="stable")
-        targets = self.target[order].tolist()
-        first = np.searchsorted(self.source[order], np.arange(self.nodes + 1)).tolist()
-        ready = np.flatnonzero(degree == 0).tolist()
-        left = degree.tolist()
-        done = 0
-        while ready:
-            node = ready.pop()
-            done += 1
-            for target in targets[first[node] : first[node + 1]]:
-                left[target] -= 1
-                if not left[target]:
-                    ready.append(target)
-        if done == self.nodes:
-            return ()
-        return tuple(node for node in _find_circle(self, left) if node < self.operations)
-
-
-def _find_circle(graph: _Graph, left: list[int]) -> tuple[int, ...]:
-    """Walk backwards among what remains until an operation comes again."""
-    before: dict[int, int] = {}
-    for source, target in zip(graph.source.tolist(), graph.target.tolist(), strict=True):
-        if left[source] and left[target]:
-            before.setdefault(target, source)
-    path: list[int] = []
-    node = next(iter(before))
-    while node not in path:
-        path.append(node)
-        node = before[node]
-    return tuple(reversed(path[path.index(node) :]))
-
-
-def _graph(log: LogInput, content: Content, process_of: Ints) -> _Graph:
+def _graph(log: LogInput, content: Content, process_of: Ints) -> Graph:
     slots, appends = content.slots, content.appends
     row = content.append
     op = appends.op[row]
     same = np.flatnonzero(slots.queue_of_slot()[1:] == slots.queue_of_slot()[:-1])
-    edges = [(op[same], op[same + 1]), _program_order(log, content, process_of)]
+    edges = [(op[same], op[same + 1]), program_order(log, appends, _happened(content), process_of)]
     saw = [
         (log.polls.queue, log.polls.tops() + 1, log.polls.op),
         (log.ends.queue, log.ends.at, log.ends.op),
@@ -135,50 +89,17 @@ def _graph(log: LogInput, content: Content, process_of: Ints) -> _Graph:
     for claims in (log.empties, log.ends):
         above = slots.at_or_above(claims.queue, claims.at)
         edges.append((claims.op[above >= 0], op[above[above >= 0]]))
-    starts = _trimming(log, len(process_of))
+    starts = trimming(log, len(process_of))
     edges.append((starts.source, starts.target))
     source, target = (np.concatenate([edge[side] for edge in edges]) for side in (0, 1))
     different = source != target  # messages of one batch are one operation
-    return _Graph(source[different], target[different], starts.nodes, len(process_of))
+    return Graph(source[different], target[different], starts.nodes, len(process_of))
 
 
-def _trimming(log: LogInput, operations: int) -> _Graph:
-    """Whoever saw the start at or below an offset came before all who saw it above: by way of a chain of the starts
-    that were told, queue by queue."""
-    polls, starts, refused = log.polls, log.starts, log.refused
-    above = np.concatenate((starts.queue * _KEY + starts.at, refused.queue * _KEY + refused.at + 1))
-    by = np.concatenate((starts.op, refused.op))
-    told = np.unique(above)
-    nodes = operations + np.arange(len(told), dtype=np.int64)
-    chained = np.flatnonzero(told[1:] // _KEY == told[:-1] // _KEY)
-    queue = np.concatenate((polls.queue, starts.queue))
-    first = polls.firsts() if len(polls) else polls.queue
-    below = queue * _KEY + np.concatenate((first, starts.at))
-    next_ = np.searchsorted(told, below, side="right")
-    inside = np.flatnonzero(next_ < len(told))
-    inside = inside[told[next_[inside]] // _KEY == queue[inside]]
-    return _Graph(
-        np.concatenate((nodes[chained], nodes[np.searchsorted(told, above)], np.append(polls.op, starts.op)[inside])),
-        np.concatenate((nodes[chained + 1], by, nodes[next_[inside]])),
-        operations + len(told),
-        operations,
-    )
-
-
-def _program_order(log: LogInput, content: Content, process_of: Ints) -> tuple[Ints, Ints]:
-    """Consecutive operations of each process that took place (unknown appends only if they were seen or fill a
-    hole)."""
+def _happened(content: Content) -> Ints:
+    """Rows of the appends that took place: unknown ones only if they were seen or fill a hole."""
     appends = content.appends
-    happened = np.zeros(len(appends), dtype=np.bool_)
-    happened[appends.outcome == ACKED] = True
+    happened = appends.outcome == ACKED
     happened[content.append[content.append >= 0]] = True
     happened[appends.outcome == FAILED] = False
-    answered = (log.polls, log.empties, log.ends, log.starts, log.refused)
-    ops = np.concatenate((appends.op[happened], *(its.op for its in answered)))
-    invoke = np.concatenate((appends.invoke[happened], *(its.invoke for its in answered)))
-    ops, first = np.unique(ops, return_index=True)
-    invoke = invoke[first]
-    order = np.lexsort((invoke, process_of[ops]))
-    ops = ops[order]
-    same = np.flatnonzero(process_of[ops][1:] == process_of[ops][:-1])
-    return ops[same], ops[same + 1]
+    return np.flatnonzero(happened)

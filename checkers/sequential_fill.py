@@ -4,7 +4,8 @@ Question: a log has offsets that nobody acknowledged. Is there an unanswered app
 read there, or of any where nobody read, such that no process appended below an end that it knew of?
 
 Model. An unanswered append is the last operation of its process, so it comes after everything that the process knew:
-it *needs* as much, and fits offset o of its own queue iff it needs no more than o. These are thresholds: the k-th
+it *needs* as much, and fits offset o of its own queue iff it needs no more than o. Who saw the start above an offset
+comes after all who saw it at or below, and so after what they knew. These are thresholds: the k-th
 lowest hole takes the k-th least demanding one (exchange argument). Where a message was tried several times, its most
 demanding tries that fit are the ones that were read, so that the least demanding are left for the holes.
 
@@ -25,8 +26,9 @@ import numpy as np
 from checkers.columns import Ints
 from checkers.log_content import EMPTY, Content
 from checkers.log_holes import UNEQUAL_BATCHES, by_value
-from checkers.log_input import UNKNOWN, LogInput, LogViolation
-from checkers.sessions import claims_of
+from checkers.log_input import ACKED, UNKNOWN, LogInput, LogViolation
+from checkers.sequential_order import program_order, trimming
+from checkers.sessions import SessionClaims, claims_of
 
 ANY: Final = -1
 """Queue of an append, where nobody knows it."""
@@ -138,11 +140,25 @@ class _Tries:
 
 
 def _knowledge(log: LogInput, process_of: Ints) -> dict[tuple[int, int], int]:
-    """(process, queue) → the greatest end it knew of."""
+    """(process, queue) → the greatest end that it knew of; in a single log also what those knew who came before it
+    since they saw a lower start."""
     claims = claims_of(log, process_of)
+    lower = claims.lower
+    if log.queue_count == 1 and (len(log.refused) or len(log.starts)):
+        lower = _with_what_came_before(log, process_of, claims)
     known: dict[tuple[int, int], int] = {}
-    for process, queue, lower in zip(
-        claims.process.tolist(), claims.queue.tolist(), claims.lower.tolist(), strict=True
-    ):
-        known[process, queue] = max(known.get((process, queue), 0), lower)
+    for process, queue, end in zip(claims.process.tolist(), claims.queue.tolist(), lower.tolist(), strict=True):
+        known[process, queue] = max(known.get((process, queue), 0), end)
+    return known
+
+
+def _with_what_came_before(log: LogInput, process_of: Ints, claims: SessionClaims) -> Ints:
+    """By claim: the greatest end that it, or any operation that must come before it, knew of."""
+    order = trimming(log, len(process_of))
+    acked = np.flatnonzero(log.appends.outcome == ACKED)
+    source, target = program_order(log, log.appends, acked, process_of)
+    order.source, order.target = np.append(order.source, source), np.append(order.target, target)
+    own = np.zeros(order.nodes, dtype=np.int64)
+    np.maximum.at(own, claims.op, claims.lower)
+    known: Ints = np.array(order.greatest_before(own), dtype=np.int64)[claims.op]
     return known

@@ -277,6 +277,7 @@ OBJECTS: dict[str, Draw | Company] = {
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
     "logs, retries, queues unknown": log(Shape(queues=2, trim=True, pooled=True, retries=True)),
+    "log, trimmed, retries": log(Shape(trim=True, retries=True)),
     "log, batches sent again": log(Shape(batches=True, retries=True)),
     "logs, batches sent again, queues unknown": log(
         Shape(queues=2, trim=True, batches=True, pooled=True, retries=True)
@@ -289,6 +290,9 @@ OBJECTS: dict[str, Draw | Company] = {
     "log, sessions": sessions,
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "logs, gaps, trimmed": log(Shape(queues=2, trim=True, operations=(3, 7)), gaps=True),
+    "logs, gaps, trimmed, retries, queues unknown": log(
+        Shape(queues=2, trim=True, pooled=True, retries=True, operations=(3, 7)), gaps=True
+    ),
     "log, power cuts": draw_cuts.epochs(half_blind=False),
     "log, power cuts, half blind": draw_cuts.epochs(half_blind=True),
     "log, power cuts, trimmed": draw_cuts.epochs(half_blind=False, trim=True),
@@ -296,6 +300,7 @@ OBJECTS: dict[str, Draw | Company] = {
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "log, sequential, trimmed, batches": sequential(Shape(trim=True, batches=True)),
+    "log, sequential, trimmed, retries": sequential(Shape(trim=True, pooled=True, retries=True)),
     "logs, sequential, batches sent again": sequential(Shape(queues=2, batches=True, retries=True, pooled=True)),
     "logs, sequential, queues unknown": sequential(Shape(queues=2, trim=True, pooled=True, retries=True)),
     "fifo": queue(ordered=True),

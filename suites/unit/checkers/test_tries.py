@@ -59,6 +59,18 @@ def test_two_places_have_a_try_each() -> None:
     assert kinds([tried(0, 0, ANY), tried(0, 50), *read]) == ["read-from-future"]
 
 
+@pytest.mark.parametrize("first", [ANY, 0], ids=["any queue", "own queue"])
+def test_a_message_that_was_read_together_with_what_is_gone_was_there_before_that_was_trimmed(first: int) -> None:
+    """Sent at 0 and at 10; read at 20, together with @0, by who had asked before it was trimmed, which was at 5."""
+    reader = Drawn("poll", 0, 2, 20, "ok", [0, 1], 0, [0, 1])
+    gone = Drawn("refused", 0, 2, 5, "ok", [], 0, [])
+    rest = [acked(0, 0, 0), tried(1, 10), reader, gone]
+    assert kinds([tried(1, 0, first), *rest]) == []
+    assert kinds([tried(1, 6, first), *rest]) == ["read-of-trimmed"]
+    hole = [tried(2, 8), asked("end", 3, 30)]
+    assert kinds([tried(1, 0, 0), *rest, *hole]) == []
+
+
 def test_what_is_left_for_a_hole_is_not_known_where_a_queue_is_not() -> None:
     drawn = [tried(0, 0, ANY), tried(0, 15), acked(1, 1, 20, queue=0), poll(0, [0], 30, queue=1)]
     assert check_log(log_input(drawn, 2)).linearizable is True
@@ -159,3 +171,13 @@ def test_processes_agree_on_the_order_in_which_the_start_moved_and_messages_came
     result = check_sequential(log_input(drawn, 1), ints([0, 1, 1, 2, 3]))
     assert result.consistent is False
     assert sorted(result.circle) == [1, 2, 3, 4]
+
+
+def test_who_saw_what_was_gone_knows_what_those_knew_who_had_still_read_it() -> None:
+    """Process 1 knew of the end 3 and read @0. Process 2 found @0 gone, so its send is none of the first three; of the
+    others, one is missing, unless two messages were sent at once."""
+    rest = [asked("end", 3, 3), poll(0, [0], 4), asked("refused", 0, 5), tried(3, 6), tried(4, 7)]
+    assert consistent([tried(0, 0), *rest], [0, 1, 1, 2, 2, 3])[0] is False
+    assert consistent([tried(0, 0), tried(5, 1), *rest], [0, 4, 1, 1, 2, 2, 3]) == (True, ())
+    either = consistent([tried(0, 0), tried(1, 1, size=2), *rest], [0, 4, 1, 1, 2, 2, 3])
+    assert either == (None, (UNEQUAL_BATCHES,))
