@@ -295,6 +295,7 @@ OBJECTS: dict[str, Draw | Company] = {
     ),
     "log, power cuts": draw_cuts.epochs(half_blind=False),
     "log, power cuts, half blind": draw_cuts.epochs(half_blind=True),
+    "log, power cuts, half blind, trimmed": draw_cuts.epochs(half_blind=True, trim=True),
     "log, power cuts, trimmed": draw_cuts.epochs(half_blind=False, trim=True),
     "logs, power cuts": draw_cuts.brokers(),
     "log, sequential": sequential(Shape()),

@@ -71,7 +71,7 @@ def _epochs(rng: Random, half_blind: bool, shape: Shape, queue: int = 0) -> Epoc
     for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
         begin = cuts[-1] + 2 if cuts else 0
         if half_blind:
-            parts.append(_run_half_blind(rng, held, begin, sent))
+            parts.append(_run_half_blind(rng, held, begin, sent, shape))
         else:
             parts.append(_run_log(rng, held, begin, 100 * number, shape))
         cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
@@ -117,15 +117,17 @@ def _run_log(rng: Random, log: list[int], begin: int, first_value: int, shape: S
     return drawn
 
 
-def _run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int]) -> list[Drawn]:
+def _run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int], shape: Shape) -> list[Drawn]:
     """As :func:`_run_log`, but half of the sends get no answer, some messages are sent again, and the end is asked for
     more often than what stands before it: who stood where is left open as often as can be. *sent* grows."""
-    count, width = rng.randint(1, 4), rng.choice((1, 2, 4))
+    count, width, start = rng.randint(1, 4), rng.choice((1, 2, 4)), 0
     drawn: list[Drawn] = []
     for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
         at = begin + instant
         op = Drawn("", 0, max(begin, at - rng.randrange(width)), at + rng.randrange(width), "ok", [], -1, [])
         kind = rng.random()
+        if shape.trim and rng.random() < 0.3:
+            start = rng.randint(start, len(log))
         if kind < 0.6:
             again = bool(sent) and rng.random() < 0.15
             op.kind, op.values, op.offset = "append", [rng.choice(sent) if again else len(set(sent))], len(log)
@@ -135,9 +137,10 @@ def _run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int]) ->
             if op.outcome == "ok" or rng.random() < 0.6:
                 log += op.values
         elif kind < 0.8:
-            op.kind, op.offset = "end", len(log)
+            is_start = shape.trim and rng.random() < 0.5
+            op.kind, op.offset = ("start", start) if is_start else ("end", len(log))
         else:
-            draw_log.poll_somewhere(rng, op, log, 0)
+            draw_log.poll_somewhere(rng, op, log, start)
         drawn.append(op)
     return drawn
 
