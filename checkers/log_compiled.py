@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from checkers.columns import NEVER, Ints
+from checkers.compiling import compiled, has_numba
 from checkers.log_content import EMPTY, UNSET, Content, Slots
 from checkers.log_holes import fill_holes
 from checkers.log_input import UNKNOWN, LogInput, Polls
@@ -37,7 +36,7 @@ SPARE_VALUES = 1 << 20
 def is_worth_it(log: LogInput) -> bool:
     """Whether numba is there, the input is large, and the loop knows all that is in it."""
     simple = log.appends.batch is None and not len(log.starts) and not len(log.refused)
-    return simple and len(log.appends) + len(log.polls.value) >= LARGE and find_spec("numba") is not None
+    return simple and len(log.appends) + len(log.polls.value) >= LARGE and has_numba()
 
 
 def legal_content(log: LogInput, fresh: bool) -> Content | None:
@@ -89,7 +88,6 @@ def _entered(
 
 @cache
 def _loops() -> dict[str, Callable[..., bool]]:
-    compiled = import_module("numba").njit(cache=True)
     return {loop.__name__.removeprefix("_loop_"): compiled(loop) for loop in _LOOPS}
 
 

@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from checkers.columns import NEVER, Ints
+from checkers.compiling import compiled, has_numba
 from checkers.events import positions
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ Small = npt.NDArray[np.int32]
 
 def is_worth_it(queue: QueueInput) -> bool:
     """Whether numba is there and the input is large."""
-    return len(queue.e_value) + len(queue.d_value) >= LARGE and find_spec("numba") is not None
+    return len(queue.e_value) + len(queue.d_value) >= LARGE and has_numba()
 
 
 def is_plainly_legal(queue: QueueInput, ordered: bool) -> bool:
@@ -108,7 +107,6 @@ def _last(returns: Ints) -> int:
 @cache
 def _loops() -> dict[str, Callable[..., Any]]:
     """Where there is no numba they are plain Python, and slow: only tests run them so."""
-    compiled = (lambda loop: loop) if find_spec("numba") is None else import_module("numba").njit(cache=True)
     return {loop.__name__.removeprefix("_loop_"): compiled(loop) for loop in _LOOPS}
 
 

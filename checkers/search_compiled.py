@@ -20,7 +20,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import count
 from operator import eq, itemgetter
 from typing import Any
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from checkers.columns import Ints
+from checkers.compiling import has_numba
 from checkers.models import SAME, Arg, Model
 from checkers.search_tree import Operation, SearchResult
 
@@ -44,14 +44,9 @@ UNKNOWN = (1 << 63) - 1
 
 def is_worth_it(operations: int, limit: int) -> bool:
     """Whether a search of so many operations within *limit* configurations is to be handed over."""
-    if not _is_installed() or operations < SMALL:
+    if operations < SMALL or not (_LOOPS in sys.modules or operations >= LARGE or limit >= MANY):
         return False
-    return _LOOPS in sys.modules or operations >= LARGE or limit >= MANY
-
-
-@cache
-def _is_installed() -> bool:
-    return find_spec("numba") is not None
+    return has_numba()
 
 
 class CompiledTree:

@@ -20,32 +20,21 @@ different mutators have no answer (each row of ``counts`` is so long).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, TypeVar, cast
-
 import numpy as np
 import numpy.typing as npt
 
 from checkers.columns import Bools, Ints
+from checkers.compiling import compiled
 from checkers.models import IN
 from checkers.search_compiled import UNKNOWN
 
-Loop = TypeVar("Loop", bound=Callable[..., Any])
 Small = npt.NDArray[np.int32]
 
 OPEN_MAX, GROUPS_MAX = 62, 64
 SPENT, LEGAL, ILLEGAL, MORE = -1, 1, 0, 2
 
 
-def _compiled(loop: Loop) -> Loop:
-    if find_spec("numba") is None:
-        return loop
-    return cast(Loop, import_module("numba").njit(cache=True)(loop))
-
-
-@_compiled
+@compiled
 def prepare(
     call: Ints, ret: Ints, by_call: Ints, by_ret: Ints, kind: Ints, rules: Ints, unknown: int
 ) -> tuple[bool, Ints, Ints, Small, Ints, Ints]:
@@ -68,7 +57,7 @@ def prepare(
     return total >= 0 and groups.shape[1] <= GROUPS_MAX + 1, known, table, members, groups, calls
 
 
-@_compiled
+@compiled
 def _total(call: Ints, by_call: Ints, table: Ints) -> int:
     """How many may come before the return of each R, in all; −1 if these are too many at once, or one returned before
     it was called."""
@@ -82,7 +71,7 @@ def _total(call: Ints, by_call: Ints, table: Ints) -> int:
     return total
 
 
-@_compiled
+@compiled
 def _candidates(call: Ints, by_call: Ints, observes: Bools, table: Ints, members: Small) -> None:
     """Fill ``members``, and of *table* the bits of operations and where their members begin and are split."""
     active, free = np.empty(OPEN_MAX, dtype=np.int64), np.empty(OPEN_MAX, dtype=np.int64)
@@ -115,7 +104,7 @@ def _candidates(call: Ints, by_call: Ints, observes: Bools, table: Ints, members
             active[place] = active[place + 1]
 
 
-@_compiled
+@compiled
 def _groups(call: Ints, kind: Ints, rows: Ints, kinds: int) -> tuple[Ints, Ints]:
     """*rows*, by call: (arguments of the groups of equal ones, in the order in which they begin, above their first
     places; their calls by group)."""
@@ -138,7 +127,7 @@ def _groups(call: Ints, kind: Ints, rows: Ints, kinds: int) -> tuple[Ints, Ints]
     return table, calls
 
 
-@_compiled
+@compiled
 def _is_within(fewer: int, more: int, counts: Small) -> bool:
     """Whether all unknown operations used in *fewer* are used in *more*."""
     if fewer == more:
@@ -149,7 +138,7 @@ def _is_within(fewer: int, more: int, counts: Small) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _with_one_more(used: int, group: int, counts: Small, table: Small, new: int) -> int:
     """The number of the row *used* with one more of *group*: *new* if there was none."""
     counts[new] = counts[used]
@@ -168,7 +157,7 @@ def _with_one_more(used: int, group: int, counts: Small, table: Small, new: int)
     return new
 
 
-@_compiled
+@compiled
 def _place_of_row(counts: Small, row: int, size: int) -> int:
     mixed = 0
     for number in range(counts.shape[1]):
@@ -176,7 +165,7 @@ def _place_of_row(counts: Small, row: int, size: int) -> int:
     return mixed * 40503 % size
 
 
-@_compiled
+@compiled
 def _place(at: int, mask: int, state: int, size: int) -> int:
     """Where in a table of *size* (a power of two) to begin to look; without overflow, so that Python gets it right."""
     mixed = (at * 73856093) ^ ((mask & 0x7FFFFFFF) * 19349669) ^ ((mask >> 31) * 83492791) ^ (state * 50331653)
@@ -184,7 +173,7 @@ def _place(at: int, mask: int, state: int, size: int) -> int:
     return (mixed ^ (mixed >> 15)) & (size - 1)
 
 
-@_compiled
+@compiled
 def _larger_used(counts: Small, kept: int) -> tuple[Small, Small]:
     """Room for twice the rows, and a table that finds those that are kept."""
     larger = np.zeros((2 * len(counts), counts.shape[1]), dtype=np.int32)
@@ -198,7 +187,7 @@ def _larger_used(counts: Small, kept: int) -> tuple[Small, Small]:
     return larger, table
 
 
-@_compiled
+@compiled
 def run(
     by_ret: Ints, members: Small, groups: Ints, calls: Ints, rules: Ints, is_lazy: bool, budget: int, marks: Ints
 ) -> tuple[int, int, int]:
@@ -231,7 +220,7 @@ def run(
     return answer, int(where[1]), int(where[2])
 
 
-@_compiled
+@compiled
 def _walk(
     by_ret: Ints, members: Small, groups: Ints, calls: Ints, rules: Ints, is_lazy: bool, budget: int, marks: Ints,
     counts: Small, rows: Small, table: Small, sets: Small, masks: Ints, stack: Small, open_: Ints, waiting: Ints,
@@ -365,7 +354,7 @@ def _walk(
     return answer
 
 
-@_compiled
+@compiled
 def _larger_table(table: Small, sets: Small, masks: Ints) -> Small:
     larger = np.full(2 * len(table), -1, dtype=np.int32)
     for row in table:
@@ -377,7 +366,7 @@ def _larger_table(table: Small, sets: Small, masks: Ints) -> Small:
     return larger
 
 
-@_compiled
+@compiled
 def _twice(rows: Small, masks: Ints) -> tuple[Small, Ints]:
     more_rows = np.empty((2 * len(rows), rows.shape[1]), dtype=np.int32)
     more_masks = np.empty(2 * len(masks), dtype=np.int64)

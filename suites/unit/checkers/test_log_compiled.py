@@ -30,7 +30,7 @@ def test_small_inputs_never_load_it() -> None:
 
 
 def test_without_numba_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.log_compiled.find_spec", lambda name: None)
+    monkeypatch.setattr("checkers.log_compiled.has_numba", lambda: False)
     monkeypatch.setattr("checkers.log_compiled.LARGE", 0)
     assert not is_worth_it(log_history(1_000))
 

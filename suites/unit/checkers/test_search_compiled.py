@@ -192,7 +192,7 @@ def test_unknown_operations_alone() -> None:
 
 
 def test_small_searches_never_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_compiled, "_is_installed", lambda: True)
+    monkeypatch.setattr(search_compiled, "has_numba", lambda: True)
     monkeypatch.setattr(search_compiled, "_LOOPS", "checkers.nothing_of_that_name")
     assert not is_worth_it(1_000, 4_000)
     assert is_worth_it(search_compiled.LARGE, 4_000)
@@ -200,7 +200,7 @@ def test_small_searches_never_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_numba_it_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_compiled, "_is_installed", lambda: False)
+    monkeypatch.setattr(search_compiled, "has_numba", lambda: False)
     assert not is_worth_it(10**7, 10**7)
 
 
