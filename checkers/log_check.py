@@ -2,20 +2,22 @@
 
 Question: does any answer contradict all others, and how late may a reader have been?
 
-Model. Each epoch is decided without the claims "the end is at most …" (see :mod:`checkers.log_history`); any violation
-is FAIL. Then each such claim is measured: it is *stale* if it began after the latest instant at which its offset can
-have come into being, T̄(o) = min{hi(j) : j ≥ o}, and by as much as it began later. That is the least bound for which
-"every answer is at most so old" holds. Time in which the broker was paused or dead does not count.
+Model. Queues are objects by themselves, and each has an answer of its own (:mod:`checkers.log_queues`). Each epoch is
+decided without the claims "the end is at most …" (see :mod:`checkers.log_history`); any violation is FAIL. Then each
+such claim is measured: it is *stale* if it began after the latest instant at which its offset can have come into being,
+T̄(o) = min{hi(j) : j ≥ o}, and by as much as it began later. That is the least bound for which "every answer is at most
+so old" holds. Time in which the broker was paused or dead does not count.
 
-Operations in flight over a power cut may belong to either side of it (:mod:`checkers.log_sides`). How stale an answer
-of theirs was is not measured: the log may just have lost its end.
+Operations in flight over a power cut may belong to either side of it (:mod:`checkers.log_sides`): there a look at all
+epochs at once says of each choice whether it is legal. How stale an answer of theirs was is not measured: the log may
+just have lost its end.
 
 Limits. Staleness beyond the contract's bound is FAIL; without a contract it is only measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -26,11 +28,12 @@ from checkers.columns import NEVER, Ints
 from checkers.explain import log_sentence, near
 from checkers.facts import FaultFact, RunFacts
 from checkers.history import History, seconds
-from checkers.log import LogResult, check_log
+from checkers.log import check_log
 from checkers.log_content import EMPTY, Content
 from checkers.log_history import BEFORE_ALL, Rows, inherit, input_of, rows_of
 from checkers.log_input import ACKED, Claims, LogInput, LogViolation
-from checkers.log_plan import TOO_MANY_CHOICES, plan_of
+from checkers.log_plan import TOO_MANY_CHOICES, Plan, plan_of
+from checkers.log_queues import look_at_each
 from checkers.log_sides import TOO_MANY_SIDES, choose_sides
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -53,19 +56,20 @@ def check_logs(history: History, facts: RunFacts) -> Verdict:
 
 
 def _judge(history: History, facts: RunFacts, rows: Rows) -> _Judged:
+    """The epochs one by one decide of a queue that is legal and shows all its messages, all at once of the others."""
     judged = _judge_epochs(history, facts, rows)
     if rows.epochs > 1 and (unsettled := judged.unsettled()):
-        judged.give_over(unsettled, _judge_together(history, facts, rows, unsettled, judged))
+        judged.give_over(unsettled, _judge_together(history, facts, rows, judged))
     return judged
 
 
 def _judge_both_sides(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> _Judged:
     """With the operations in flight on the sides of the power cuts that explain most; *judged*: all before them."""
 
-    def judge(its: Rows, queues: list[int]) -> Callable[[int], bool | None]:
-        return _judge_together(history, facts, its, queues).is_legal
+    def look(its: Rows, queues: list[int]) -> Callable[[int], bool | None]:
+        return _look(history, facts, its, queues).is_legal
 
-    sides = choose_sides(history.ops.queue, rows, judge, judged.illegal.keys() | judged.open.keys())
+    sides = choose_sides(history.ops.queue, rows, look, judged.illegal.keys() | judged.open.keys())
     if sides.moved:
         its = sides.rows.only(np.isin(history.ops.queue, sides.moved))
         judged.give_over(sides.moved, _judge(history, facts, its))
@@ -105,10 +109,7 @@ class _Judged:
             for queue in queues:
                 mine.pop(queue, None)
             mine.update(new)
-
-    def enter(self, violations: Iterable[LogViolation]) -> None:
-        for violation in violations:
-            self.illegal.setdefault(violation.queue, []).append(violation)
+        self.holes = (self.holes - set(queues)) | other.holes
 
 
 def _judge_epochs(
@@ -125,42 +126,53 @@ def _judge_epochs(
     for epoch in range(rows.epochs):
         log = input_of(history, rows, epoch) if planned is None else planned[epoch]
         log = log if content is None or planned is not None else inherit(log, rows, epoch, content)
-        log, result = _judge_all(history, judged, log.without(judged.illegal.keys()), content)
-        content = result.content
+        looked = look_at_each(log.without(judged.illegal), lambda its: check_log(its, fresh=False))
+        for queue, violations in looked.contradicted.items():
+            judged.illegal[queue] = [_named(history, content, violation) for violation in violations]
+        log, result, content = looked.rest, looked.said, looked.said.content
+        judged.open.update(dict.fromkeys(log.queues(), result.unknown[0]) if result.unknown else {})
         judged.holes.update(content.slots.queue_of_slot()[content.value == EMPTY].tolist())
         if measured:
             _measure(history, facts, rows, log, content, judged.stale)
     return judged
 
 
-def _judge_all(history: History, judged: _Judged, log: LogInput, before: Content | None) -> tuple[LogInput, LogResult]:
-    """Judge one epoch until all queues that are illegal are known to be: what is left, and what that came to."""
-    while (result := check_log(log, fresh=False)).violations:
-        judged.enter(_resurrected(history, before, violation) for violation in result.violations)
-        log = log.without({violation.queue for violation in result.violations})
-    if result.unknown:
-        judged.open.update(dict.fromkeys(history.queues.queue.tolist(), result.unknown[0]))
-    return log, result
-
-
-def _judge_together(
-    history: History, facts: RunFacts, rows: Rows, queues: list[int], apart: _Judged | None = None
-) -> _Judged:
-    """All epochs of *queues* at once decide; what they came to *apart* explains. Without it nothing is measured."""
-    rows, measured = rows.only(np.isin(history.ops.queue, queues)), apart is not None
-    plan = plan_of(history, rows, queues)
-    judged = _judge_epochs(history, facts, rows, plan.logs, measured)
-    if apart is None:
-        refuted = rows.only(np.isin(history.ops.queue, list(judged.illegal)))
-        apart = _judge_epochs(history, facts, refuted, measured=False) if judged.illegal else judged
-    for queue in judged.illegal.keys() - apart.illegal.keys():
-        found = _anomaly(history, facts, judged.illegal.pop(queue)[0])
-        judged.open[queue] = f"{found.sentence} {ONE_OF_SEVERAL}"
-    judged.open.update(dict.fromkeys(plan.open, TOO_MANY_CHOICES))
-    judged.illegal.update({its.queue: apart.illegal.get(its.queue, [its]) for its in plan.violations})
-    known = {queue: late for queue, late in apart.stale.items() if judged.is_legal(queue) is not True}
-    judged.stale.update({queue: late for queue, late in known.items() if queue in queues})
+def _judge_together(history: History, facts: RunFacts, rows: Rows, apart: _Judged) -> _Judged:
+    """The queues that *apart* leaves unsettled: all epochs at once decide, what they came to apart explains."""
+    queues = apart.unsettled()
+    plan, judged = _planned(history, facts, rows, queues, measured=True)
+    _settle(history, facts, plan, judged, apart)
+    illegal = {queue: apart.stale[queue] for queue in queues if queue in apart.stale and not judged.is_legal(queue)}
+    judged.stale = {queue: late for queue, late in judged.stale.items() if judged.is_legal(queue)} | illegal
     return judged
+
+
+def _look(history: History, facts: RunFacts, rows: Rows, queues: list[int]) -> _Judged:
+    """Whether *queues* are legal, and no more: the epochs one by one are only asked where all at once do not say so."""
+    plan, judged = _planned(history, facts, rows, queues, measured=False)
+    left = [*judged.illegal, *plan.open]
+    apart = _Judged()
+    if left:
+        apart = _judge_epochs(history, facts, rows.only(np.isin(history.ops.queue, left)), measured=False)
+    _settle(history, facts, plan, judged, apart)
+    return judged
+
+
+def _planned(history: History, facts: RunFacts, rows: Rows, queues: list[int], measured: bool) -> tuple[Plan, _Judged]:
+    """An explanation of all epochs of *queues*, and what the theorem says of it."""
+    rows = rows.only(np.isin(history.ops.queue, queues))
+    plan = plan_of(history, rows, queues)
+    return plan, _judge_epochs(history, facts, rows, plan.logs, measured)
+
+
+def _settle(history: History, facts: RunFacts, plan: Plan, judged: _Judged, apart: _Judged) -> None:
+    """Make *judged*, which knows of the explanations of *plan* only, the last word."""
+    for queue in [*(queue for queue in judged.illegal if queue not in apart.illegal), *plan.open]:
+        refuted = judged.illegal.pop(queue, [])
+        if queue in apart.illegal or queue in apart.holes:
+            found = [_anomaly(history, facts, violation).sentence for violation in refuted[:1]]
+            judged.open[queue] = f"{found[0]} {ONE_OF_SEVERAL}" if found else TOO_MANY_CHOICES
+    judged.illegal.update({its.queue: apart.illegal.get(its.queue, [its]) for its in plan.violations})
 
 
 def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> Verdict:
@@ -210,13 +222,20 @@ def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neit
     )
 
 
-def _resurrected(history: History, before: Content | None, violation: LogViolation) -> LogViolation:
-    """A message that an epoch before had stored, and that a power cut took, is back."""
-    if violation.kind != "failed-append-visible" or before is None:
+def _named(history: History, before: Content | None, violation: LogViolation) -> LogViolation:
+    """By what the whole run knows: a queue by itself does not know what was sent to others, nor what a cut took."""
+    if violation.kind not in ("phantom", "failed-append-visible") or violation.values[0] < 0:
         return violation
     value, ops = violation.values[0], history.ops
-    stored = ops.f.mask("send") & (ops.message == value) & ops.outcome.mask("ok", "weak")
-    was_there = bool(stored.any()) or bool((before.value == value).any())
+    sends = np.flatnonzero(ops.f.mask("send") & (ops.message == value))
+    alive = sends[~ops.outcome.mask("fail")[sends]]
+    if violation.kind == "phantom" and len(sends):
+        if len(alive) and not ((ops.queue[alive] >= 0) & (ops.queue[alive] != violation.queue)).all():
+            return violation
+        kind, sent = ("wrong-queue", alive[0]) if len(alive) else ("failed-append-visible", sends[0])
+        return replace(violation, kind=kind, ops=(int(ops.op[sent]), *violation.ops))
+    was_there = before is not None and bool((before.value == value).any())
+    was_there = was_there or (before is not None and bool(ops.outcome.mask("ok", "weak")[sends].any()))
     return replace(violation, kind="resurrected") if was_there else violation
 
 

@@ -193,15 +193,16 @@ def _sparse(log: LogInput, appends: Appends, acked: Ints) -> Slots:
 
 def _absurd(log: LogInput, appends: Appends, size: Ints) -> LogViolation:
     """An offset so great that no history of this size can reach it: more holes than appends, without counting them."""
-    queue = int(size.argmax())
+    own = np.bincount(appends.queue[appends.queue >= 0], minlength=log.queue_count)
+    queue = int((size - own).argmax())
     end = int(size[queue])
+    polls = log.polls
     proof = [
         *appends.op[(appends.queue == queue) & (appends.offset == end - 1)].tolist(),
-        *log.polls.op[log.polls.tops() == end - 1].tolist(),
-        *log.ends.op[log.ends.at == end].tolist(),
-        *log.starts.op[log.starts.at == end].tolist(),
-        *log.refused.op[log.refused.at == end - 1].tolist(),
+        *polls.op[(polls.queue == queue) & (polls.tops() == end - 1)].tolist(),
     ]
+    for claims, more in ((log.ends, 0), (log.starts, 0), (log.refused, 1)):
+        proof += claims.op[(claims.queue == queue) & (claims.at + more == end)].tolist()
     return LogViolation("hole-without-writer", queue, 0, end - 1, tuple(proof[:1]))
 
 

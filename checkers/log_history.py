@@ -14,8 +14,8 @@ A broker dispatches its log to its queues asynchronously, so an acknowledged mes
 claims "the end is at most …" of empty polls and end queries are therefore judged apart: everything else must hold
 exactly, and their staleness must stay below the contract's bound.
 
-That decides whenever every offset shows its message. Where some do not, or where it finds a contradiction, all epochs
-are judged together (:mod:`checkers.log_plan`).
+That decides of a queue whenever every offset shows its message. Where some do not, or where it finds a contradiction,
+all epochs are judged together (:mod:`checkers.log_plan`); so they are where a choice of sides is tried.
 
 An operation that was answered over a cut, having been invoked before it, may have taken effect on either side: it
 counts to the epoch in which it was invoked until :mod:`checkers.log_sides` finds that another one explains it better.

@@ -122,10 +122,22 @@ class LogInput:
 
     def without(self, queues: Collection[int]) -> LogInput:
         """What is said of all logs but *queues*. Appends whose queue nobody knows stay."""
-        if not queues:
-            return self
-        kept = np.ones(self.queue_count + 1, dtype=np.bool_)  # the last is −1
-        kept[list(queues)] = False
+        return self._of(list(queues), False) if queues else self
+
+    def only(self, queues: Collection[int]) -> LogInput:
+        """What is said of *queues*. Appends whose queue nobody knows stay."""
+        return self._of(list(queues), True)
+
+    def queues(self) -> list[int]:
+        """The logs of which anything is said, in order."""
+        tables = (self.appends, self.polls, self.empties, self.ends, self.starts, self.refused)
+        named = np.unique(np.concatenate([table.queue for table in tables]))
+        return [queue for queue in named.tolist() if queue >= 0]
+
+    def _of(self, queues: list[int], are_kept: bool) -> LogInput:
+        kept = np.full(self.queue_count + 1, not are_kept, dtype=np.bool_)
+        kept[queues] = are_kept
+        kept[-1] = True  # queue −1
         claims = {name: _claims_of(getattr(self, name), kept) for name in ("empties", "ends", "starts", "refused")}
         return LogInput(self.queue_count, _appends_of(self.appends, kept), _polls_of(self.polls, kept), **claims)
 

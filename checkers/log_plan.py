@@ -1,7 +1,7 @@
 """All epochs of a run's logs together: the explanation of every answer, or the proof that there is none.
 
-Question: the epochs one by one left open which send filled an offset that nobody saw, or found a contradiction. Is
-there a choice of truncations and sends that all epochs agree with?
+Question: the epochs one by one may leave open which send filled an offset that nobody saw, or find a contradiction
+where there is none. Is there a choice of truncations and sends that all epochs agree with?
 
 Model. What each epoch's own answers say of each queue goes to :mod:`checkers.log_epochs`. Its lives come back as one
 input an epoch in which every append has its offset: what was inherited, as appends before everything else; what began
@@ -24,6 +24,7 @@ from checkers.log_content import Content, told_by
 from checkers.log_epochs import Lives, Shortage, Told, Tries, explain
 from checkers.log_history import BEFORE_ALL, Rows, appends_of, input_of
 from checkers.log_input import ACKED, UNKNOWN, Appends, LogInput, LogViolation
+from checkers.log_queues import look_at_each
 from checkers.log_trim import there_at_the_latest
 
 TOO_MANY_CHOICES = (
@@ -43,52 +44,60 @@ class Plan:
 
 def plan_of(history: History, rows: Rows, queues: Iterable[int]) -> Plan:
     """Explain all epochs of *queues*; all *rows* are theirs."""
-    rows, logs, told, violations = _agreed(history, rows)
+    rows, epochs, violations = _agreed(history, rows)
     sends = appends_of(history, rows, rows.sends)
-    tries = _tries(sends, logs[0].queue_count)
+    tries = _tries(sends, epochs[0].log.queue_count)
     lives: dict[int, Lives] = {}
     open_ = []
-    for queue in sorted(set(queues) - {violation.queue for violation in violations}):
-        found = _explained(logs, told, rows, queue, tries[queue])
+    for queue in sorted(set(queues) - violations.keys()):
+        found = _explained(epochs, rows, queue, tries[queue])
         if isinstance(found, Lives):
             lives[queue] = found
         elif isinstance(found, LogViolation):
-            violations.append(found)
+            violations[queue] = found
         else:
             open_.append(queue)
-    left_out = {*open_, *(violation.queue for violation in violations)}
-    planned = [replace(log, appends=_planned(sends, rows, lives, epoch)) for epoch, log in enumerate(logs)]
-    return Plan(tuple(log.without(left_out) for log in planned), tuple(violations), tuple(open_))
+    left_out = {*open_, *violations}
+    logs = [replace(its.log, appends=_planned(sends, rows, lives, epoch)) for epoch, its in enumerate(epochs)]
+    return Plan(tuple(log.without(left_out) for log in logs), tuple(violations.values()), tuple(open_))
 
 
-def _agreed(history: History, rows: Rows) -> tuple[Rows, list[LogInput], list[Content], list[LogViolation]]:
+@dataclass(frozen=True, slots=True)
+class _Epoch:
+    """What one epoch says, the content that shows, and the places of its sends among all of the run."""
+
+    log: LogInput
+    content: Content
+    sends: Ints
+
+
+def _agreed(history: History, rows: Rows) -> tuple[Rows, list[_Epoch], dict[int, LogViolation]]:
     """What each epoch says itself: the queues in which no answer of it contradicts another, and why the rest do."""
-    violations: list[LogViolation] = []
-    while True:
+    logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
+    looked = [look_at_each(log, lambda its: told_by(its, len(rows.sends))) for log in logs]
+    told = [its.said for its in looked]
+    violations = {queue: found[0] for its in reversed(looked) for queue, found in its.contradicted.items()}
+    if violations:
+        rows = rows.only(~np.isin(history.ops.queue, list(violations)))
         logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
         told = [told_by(log, len(rows.sends)) for log in logs]
-        found = [violation for content in told for violation in content.violations]
-        if not found:
-            break
-        violations += found
-        rows = rows.only(~np.isin(history.ops.queue, [violation.queue for violation in found]))
     for log, content in zip(logs, told, strict=True):
         bound_above(log, content)
         content.hi = there_at_the_latest(log, content)
-    return rows, logs, told, violations
+    sends = [np.flatnonzero(rows.epoch[rows.sends] == epoch) for epoch in range(rows.epochs)]
+    return rows, [_Epoch(*its) for its in zip(logs, told, sends, strict=True)], violations
 
 
-def _explained(
-    logs: list[LogInput], told: list[Content], rows: Rows, queue: int, tries: Tries
-) -> Lives | LogViolation | None:
+def _explained(epochs: list[_Epoch], rows: Rows, queue: int, tries: Tries) -> Lives | LogViolation | None:
     """What stood at the offsets of one queue; or why nothing can have; or neither, if the budget was spent."""
-    epochs = [_told(content, rows, queue, epoch) for epoch, content in enumerate(told)]
-    for content, its in zip(told, epochs, strict=True):
-        if (violation := _out_of_order(content, queue, its)) is not None:
+    told = [_told(its, queue, rows.cut_event.get((queue, epoch + 1), int(NEVER))) for epoch, its in enumerate(epochs)]
+    for epoch, its in zip(epochs, told, strict=True):
+        if (violation := _out_of_order(epoch.content, queue, its)) is not None:
             return violation
-    found = explain(epochs, tries)
+    found = explain(told, tries)
     if isinstance(found, Shortage):
-        return _violation(logs[found.epoch], told[found.epoch], queue, found)
+        short = epochs[found.epoch]
+        return _violation(short.log, short.content, queue, found)
     return found
 
 
@@ -101,14 +110,13 @@ def _tries(sends: Appends, queue_count: int) -> list[Tries]:
     return [Tries(sends.value[part], sends.invoke[part], part) for part in parts]
 
 
-def _told(content: Content, rows: Rows, queue: int, epoch: int) -> Told:
-    """One queue's part of *content*; appends are named by their place among all sends of the run."""
+def _told(epoch: _Epoch, queue: int, end: int) -> Told:
+    """What *epoch*, which ended at *end*, says of one queue; appends are named by their place among all of the run."""
+    content = epoch.content
     its = slice(int(content.slots.base[queue]), int(content.slots.base[queue + 1]))
     latest = np.minimum.accumulate(content.hi[its][::-1])[::-1]
-    end = rows.cut_event.get((queue, epoch + 1), int(NEVER))
-    mine = np.flatnonzero(rows.epoch[rows.sends] == epoch)
     acked = content.append[its].copy()
-    acked[acked >= 0] = mine[acked[acked >= 0]]
+    acked[acked >= 0] = epoch.sends[acked[acked >= 0]]
     return Told(content.value[its], acked, np.minimum(latest, end))
 
 

@@ -8,7 +8,7 @@ answer ``None`` (unknown); it must never be wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
 from typing import Any
 
@@ -341,7 +341,12 @@ def compare(name: str, seeds: Iterable[int]) -> tuple[dict[str, int], list[tuple
 
 def _cases(name: str, seeds: Iterable[int]) -> Iterator[tuple[int, Case]]:
     draw, left = OBJECTS[name], iter(seeds)
-    while seed_group := list(islice(left, draw.size if isinstance(draw, Company) else 1)):
-        generators = [Random(f"{name}/{seed}") for seed in seed_group]
+    sizes = cycle((draw.size, *[1] * ALONE) if isinstance(draw, Company) else (1,))
+    while group := list(islice(left, next(sizes))):
+        generators = [Random(f"{name}/{seed}") for seed in group]
         cases = draw.cases(generators) if isinstance(draw, Company) else [draw(generators[0])]
-        yield from zip(seed_group, cases, strict=True)
+        yield from zip(group, cases, strict=True)
+
+
+ALONE = 4
+"""Histories that are judged alone, after each company."""

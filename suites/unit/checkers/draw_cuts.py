@@ -5,6 +5,7 @@ are answered over a cut. One history has one log, or two of brokers with cuts of
 
 The checker's overhead for each call is hundreds of times its work on ten operations, so the logs of many histories are
 judged as one run of many brokers (:class:`Company`): each queue is an object by itself and gets an answer of its own.
+Now and then some are judged alone.
 """
 
 from __future__ import annotations
@@ -41,8 +42,15 @@ class Company:
     def cases(self, generators: list[Random]) -> list[tuple[Answer, bool, list[Epochs]]]:
         """Of each: (answer of the checker, answer of the oracle, the history)."""
         drawn = [self.draw(rng) for rng in generators]
-        wanted = [all(_is_legal(*log) for log in logs) for logs in drawn]
-        return list(zip(_answers(drawn), wanted, drawn, strict=True))
+        return [_case(its, logs) for its, logs in zip(_answers(drawn), drawn, strict=True)]
+
+
+def _case(answers: list[Answer], logs: list[Epochs]) -> tuple[Answer, bool, list[Epochs]]:
+    """Of one history, with *answers* log by log: where the wrong log is blamed, the answer is wrong, too."""
+    wanted = [_is_legal(*log) for log in logs]
+    answer = False if False in answers else None if None in answers else True
+    is_wrong = any(its is not None and its is not right for its, right in zip(answers, wanted, strict=True))
+    return (not all(wanted) if is_wrong else answer), all(wanted), logs
 
 
 def epochs(half_blind: bool, trim: bool = False) -> Company:
@@ -202,20 +210,20 @@ def _is_legal(parts: list[list[Drawn]], cuts: list[int]) -> bool:
     return linearizable(ops, ((0, ()),), brute.log_step(fresh=False))
 
 
-def _answers(drawn: list[list[Epochs]]) -> list[Answer]:
-    """What the checker says of each history, all judged as one run. Where it is not sure of all of them, the others
-    are asked about by themselves."""
+def _answers(drawn: list[list[Epochs]]) -> list[list[Answer]]:
+    """What the checker says of each log of each history, all judged as one run. Where it is not sure of all of them,
+    those that it does not blame are asked about by themselves."""
     history, facts = _run_of(drawn)
     verdict = check_logs(history, facts)
     broken = {anomaly.details["queue"] for anomaly in verdict.anomalies if not anomaly.allowed}
     is_sure = all(reason.startswith("no message was read") for reason in verdict.reasons)
-    answers: list[Answer] = []
+    answers: list[list[Answer]] = []
     for logs, first in zip(drawn, _first_queues(drawn), strict=True):
-        is_broken = any(history.queues.name(queue) in broken for queue in range(first, first + len(logs)))
-        if is_broken or is_sure:
-            answers.append(not is_broken)
+        blamed = [history.queues.name(queue) in broken for queue in range(first, first + len(logs))]
+        if is_sure or len(drawn) == 1:
+            answers.append([False if its else True if is_sure else None for its in blamed])
         else:
-            answers.append(None if len(drawn) == 1 else _answers([logs])[0])
+            answers += _answers([logs])
     return answers
 
 
