@@ -131,7 +131,8 @@ def _judge_epochs(
             judged.illegal[queue] = [_named(history, content, violation) for violation in violations]
         log, result, content = looked.rest, looked.said, looked.said.content
         judged.open.update(dict.fromkeys(log.queues(), result.unknown[0]) if result.unknown else {})
-        judged.holes.update(content.slots.queue_of_slot()[content.value == EMPTY].tolist())
+        holes = np.flatnonzero(content.value == EMPTY)
+        judged.holes.update(np.unique(np.searchsorted(content.slots.base, holes, side="right") - 1).tolist())
         if measured:
             _measure(history, facts, rows, log, content, judged.stale)
     return judged
