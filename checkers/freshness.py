@@ -3,7 +3,7 @@
 Question: a replica (or a lagging queue) said "the end is at most o". By how much was that out of date?
 
 Model. T̄(o) = min{hi(j) : j ≥ o} is the latest instant at which offset o can have come into being, by the
-acknowledgements and reads of the whole history. An answer "the end is at most o" of an operation invoked at t is
+acknowledgements and reads of the whole history and what was trimmed of what was read. An answer "the end is at most o" of an operation invoked at t is
 stale by max(0, t − T̄(o)), and behind by the number of offsets from o on that certainly existed at t. All T̄ are
 possible at once, so the maximum over the answers is exactly the least bound for which "every answer is at most so
 old" can hold.
@@ -40,7 +40,7 @@ class Freshness:
 
 def latest_birth(content: Content) -> Ints:
     """T̄ by slot."""
-    latest = content.hi_shared().copy()
+    latest = content.due_shared().copy()
     base = content.slots.base
     for queue in range(len(base) - 1):
         part = latest[base[queue] : base[queue + 1]]

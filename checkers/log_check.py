@@ -293,7 +293,7 @@ def _latest_birth(log: LogInput, content: Content) -> Ints:
 
     Of what an epoch inherited only that counts which something of its own shows to be there: the rest may be lost.
     """
-    latest = content.hi_shared().copy()
+    latest = content.due_shared().copy()
     base = content.slots.base
     shown = base[:-1].copy()
     answered = (log.appends.outcome == ACKED) & (log.appends.ret < NEVER)

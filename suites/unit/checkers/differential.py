@@ -68,24 +68,29 @@ def unseen_retries(shape: Shape) -> Draw:
 COPIES = 2
 
 
-def fresh_within(rng: Random) -> Case:
+def fresh_within(shape: Shape) -> Draw:
     """Is every answer "the end is at most …" at most so old? The oracle lets these answers be given so much earlier."""
-    drawn = draw_log.draw(rng, Shape())
-    log, bound = draw_log.log_input(drawn, 1), rng.randrange(6)
-    result = check_log(log, fresh=False)
-    late = [freshness(result.content, claims).late for claims in (log.empties, log.ends)]
-    answer = result.linearizable and max((int(found.max(initial=0)) for found in late), default=0) <= bound
-    ops = draw_log.oracle_ops(drawn)
-    lower = [op for op in ops if op.what[0] != "empty"]
-    upper = [op._replace(inv=op.inv - bound, what=("empty", *op.what[1:])) for op in ops if op.what[0] in _ENDS]
-    at_most, at_least = brute.log_step(), brute.log_step(fresh=False)
 
-    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Any]:
-        return (at_most if what[0] == "empty" else at_least)(state, what)
+    def case(rng: Random) -> Case:
+        drawn = draw_log.draw(rng, shape)
+        log, bound = draw_log.log_input(drawn, 1), rng.randrange(6)
+        result = check_log(log, fresh=False)
+        late = [freshness(result.content, claims).late for claims in (log.empties, log.ends)]
+        answer = result.linearizable and max((int(found.max(initial=0)) for found in late), default=0) <= bound
+        ops = draw_log.oracle_ops(drawn)
+        lower = [op for op in ops if op.what[0] != "empty"]
+        upper = [op._replace(inv=op.inv - bound, what=("empty", *op.what[1:])) for op in ops if op.what[0] in _ENDS]
+        return answer, linearizable([*lower, *upper], ((0, ()),), _fresh_or_not), drawn
 
-    return answer, linearizable([*lower, *upper], ((0, ()),), step), drawn
+    return case
 
 
+def _fresh_or_not(state: Any, what: tuple[Any, ...]) -> Iterable[Any]:
+    """Only who says that there is nothing says how far the log reaches."""
+    return _FRESH(state, what) if what[0] == "empty" else _STALE(state, what)
+
+
+_FRESH, _STALE = brute.log_step(), brute.log_step(fresh=False)
 _ENDS = ("empty", "end")
 
 
@@ -286,7 +291,8 @@ OBJECTS: dict[str, Draw | Company] = {
     "logs, unseen retries, queues unknown": unseen_retries(
         Shape(queues=2, trim=True, pooled=True, retries=True, copies=True, operations=(2, 4))
     ),
-    "log, fresh within": fresh_within,
+    "log, fresh within": fresh_within(Shape()),
+    "log, trimmed, fresh within": fresh_within(Shape(trim=True)),
     "log, sessions": sessions,
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "logs, gaps, trimmed": log(Shape(queues=2, trim=True, operations=(3, 7)), gaps=True),

@@ -16,6 +16,7 @@ from checkers.offsets import OffsetInput, check_greatest_wins, check_last_wins, 
 from checkers.sequential import check_sequential
 from checkers.sessions import check_sessions, claims_of
 from suites.unit.checkers import draw_log
+from suites.unit.checkers.brute import INFINITE
 from suites.unit.checkers.differential import _renewed
 from suites.unit.checkers.draw_log import Drawn, Shape, ints, log_input
 
@@ -95,6 +96,16 @@ def test_freshness_is_the_least_bound_in_time_and_messages() -> None:
     assert found.behind.tolist() == [2, 0, 0]
     assert found.percentile(50) == (0, 0)
     assert found.percentile(100) == (39, 2)
+
+
+def test_what_was_read_together_with_what_is_gone_was_there_before_that_was_trimmed() -> None:
+    """@0 and @1 were read by who had asked at 2 and was answered at 20; at 5 somebody was told that @0 is gone. So @1
+    was there at 5, and "ends at 1" at 8 is 3 late."""
+    sent = [append(0, 0, 0), Drawn("append", 0, 0, INFINITE, "info", [1], -1, [])]
+    seen = [Drawn("poll", 0, 2, 20, "ok", [0, 1], 0, [0, 1]), Drawn("refused", 0, 2, 5, "ok", [], 0, [])]
+    log = log_input([*sent, *seen, empty(1, 8)], 1)
+    found = freshness(check_log(log, fresh=False).content, log.empties)
+    assert (found.late.tolist(), found.behind.tolist()) == ([3], [1])
 
 
 def deliveries(rows: list[tuple[int, int, int]]) -> Deliveries:
