@@ -272,6 +272,9 @@ def anyones(model: str, draw: Callable[[Random], draw_calls.Written]) -> Draw:
     return case
 
 
+WIDE = (3, 6, 12)
+"""What is trimmed while it is read is rare among short operations."""
+
 OBJECTS: dict[str, Draw | Company] = {
     "log": log(Shape()),
     "logs": log(Shape(queues=2)),
@@ -282,7 +285,7 @@ OBJECTS: dict[str, Draw | Company] = {
     "log, retries": log(Shape(retries=True)),
     "logs, retries": log(Shape(queues=2, retries=True)),
     "logs, retries, queues unknown": log(Shape(queues=2, trim=True, pooled=True, retries=True)),
-    "log, trimmed, retries": log(Shape(trim=True, retries=True)),
+    "log, trimmed, retries": log(Shape(trim=True, retries=True, widths=WIDE)),
     "log, batches sent again": log(Shape(batches=True, retries=True)),
     "logs, batches sent again, queues unknown": log(
         Shape(queues=2, trim=True, batches=True, pooled=True, retries=True)
@@ -292,12 +295,12 @@ OBJECTS: dict[str, Draw | Company] = {
         Shape(queues=2, trim=True, pooled=True, retries=True, copies=True, operations=(2, 4))
     ),
     "log, fresh within": fresh_within(Shape()),
-    "log, trimmed, fresh within": fresh_within(Shape(trim=True)),
+    "log, trimmed, fresh within": fresh_within(Shape(trim=True, widths=WIDE)),
     "log, sessions": sessions,
     "log, gaps": log(Shape(operations=(3, 7)), gaps=True),
     "logs, gaps, trimmed": log(Shape(queues=2, trim=True, operations=(3, 7)), gaps=True),
     "logs, gaps, trimmed, retries, queues unknown": log(
-        Shape(queues=2, trim=True, pooled=True, retries=True, operations=(3, 7)), gaps=True
+        Shape(queues=2, trim=True, pooled=True, retries=True, operations=(3, 7), widths=WIDE), gaps=True
     ),
     "log, power cuts": draw_cuts.epochs(half_blind=False),
     "log, power cuts, half blind": draw_cuts.epochs(half_blind=True),

@@ -48,6 +48,8 @@ class Shape:
     copies: bool = False
     """A message may be stored again, and nobody tells."""
     operations: tuple[int, int] = (3, 9)
+    widths: tuple[int, ...] = (1, 2, 3, 5)
+    """How far an operation may reach to either side of the instant at which it took effect."""
 
 
 def draw(rng: Random, shape: Shape) -> list[Drawn]:
@@ -56,7 +58,7 @@ def draw(rng: Random, shape: Shape) -> list[Drawn]:
     logs: list[list[int]] = [[] for _ in range(shape.queues)]
     starts = [0] * shape.queues
     drawn: list[Drawn] = []
-    value, width = 0, rng.choice((1, 2, 3, 5))
+    value, width = 0, rng.choice(shape.widths)
     for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
         queue = rng.randrange(shape.queues)
         log = logs[queue]
