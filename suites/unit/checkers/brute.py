@@ -85,7 +85,8 @@ def sequentially_consistent(ops: Sequence[Op], processes: Sequence[int], initial
 
 
 def log_step(gaps: bool = False, fresh: bool = True) -> Step:
-    """Logs by queue: state = ((start, values), …); trimming happens by itself, as late as possible."""
+    """Logs by queue: state = ((start, values), …); trimming happens by itself, as late as possible. A power
+    cut takes any end, and may bring back all that was trimmed."""
 
     def step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
         kind, queue = what[0], what[1]
@@ -94,10 +95,8 @@ def log_step(gaps: bool = False, fresh: bool = True) -> Step:
                 yield from step(state, (kind, number, *what[2:]))
             return
         if kind == "cut":
-            highest, values = state[queue]
-            for start in range(highest + 1):
-                for end in range(start, len(values) + 1):
-                    yield (*state[:queue], (start, values[:end]), *state[queue + 1 :])
+            for end in range(len(state[queue][1]) + 1):
+                yield (*state[:queue], (0, state[queue][1][:end]), *state[queue + 1 :])
             return
         if kind == "append" and gaps and what[3] is None:
             end = len(state[queue][1])

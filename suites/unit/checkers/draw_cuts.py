@@ -76,10 +76,11 @@ def _epochs(rng: Random, half_blind: bool, shape: Shape, queue: int = 0) -> Epoc
     sent: list[int] = []
     parts: list[list[Drawn]] = []
     cuts: list[int] = []
-    for number in range(rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))):
+    epochs = rng.choice((2, 3, 3, 4) if half_blind else (2, 2, 3))
+    for number in range(epochs):
         begin = cuts[-1] + 2 if cuts else 0
         if half_blind:
-            parts.append(_run_half_blind(rng, held, begin, sent, shape))
+            parts.append(_run_half_blind(rng, held, begin, sent, shape, most=4 if epochs < 4 else 3))
         else:
             parts.append(_run_log(rng, held, begin, 100 * number, shape))
         cuts.append(1 + max((op.ret for op in parts[-1] if op.ret < INFINITE), default=begin))
@@ -125,10 +126,11 @@ def _run_log(rng: Random, log: list[int], begin: int, first_value: int, shape: S
     return drawn
 
 
-def _run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int], shape: Shape) -> list[Drawn]:
+def _run_half_blind(rng: Random, log: list[int], begin: int, sent: list[int], shape: Shape, most: int) -> list[Drawn]:
     """As :func:`_run_log`, but half of the sends get no answer, some messages are sent again, and the end is asked for
-    more often than what stands before it: who stood where is left open as often as can be. *sent* grows."""
-    count, width, start = rng.randint(1, 4), rng.choice((1, 2, 4)), 0
+    more often than what stands before it: who stood where is left open as often as can be. *sent* grows. At
+    *most* so many operations: more of them over three cuts are beyond exhaustion."""
+    count, width, start = rng.randint(1, most), rng.choice((1, 2, 4)), 0
     drawn: list[Drawn] = []
     for instant in sorted(rng.randrange(3 * count) for _ in range(count)):
         at = begin + instant
