@@ -15,8 +15,16 @@ has *expired* if
   file    its broker has acknowledged a message of a later log file, and of those that had been sent to the same file
           when the queue was last said to begin behind it, none was read afterwards
 
+An answer that begins behind what was asked for is *explained* if some log file can have been the first one left: what
+is known to lie before its beginning is in files before that one, and old enough; what is known to lie from there on is
+in none of these; and it is neither the first file nor behind the last one. Known is what was acknowledged, and must
+still have been there after the power cuts before (:func:`begins_later`).
+
 Limits. What a step of the broker's clock adds to the age of its files is not counted. Each message is as old as its own
-send, not as the last one in its file; and the later file may have been begun after the word of the broker.
+send, not as the last one in its file; and the later file may have been begun after the word of the broker. Answers that
+begin later are looked at one by one. Messages that nobody acknowledged may be of any age if one that is known lies
+before them, and if none does, one of them has to be old enough. What was acknowledged before a power cut counts unless
+there are as many sends without a known place as it takes to replace it, even if these are seen elsewhere.
 """
 
 from __future__ import annotations
@@ -91,41 +99,92 @@ def _expired_of(history: History, ledger: Ledger, broker: str, retention: Retent
     return gone
 
 
-def begins_later(history: History, facts: RunFacts) -> Ints:
-    """Rows of answers that begin behind the offset asked for, where all that is known to lie in between may be gone; if
-    nothing is, what lies before it."""
+def begins_later(history: History, facts: RunFacts, within: Ints | None = None) -> Ints:
+    """Rows of answers that begin behind the offset asked for, where all that is known to lie before that beginning may
+    be gone, and what is known to lie behind it is in a later file. If nothing is known to lie before it, some send of
+    which nobody knows where it went must be old enough.
+
+    *within*: by row of ``ops``, the epoch between power cuts in which it was asked and answered, −1 if these differ
+    (``None``: nobody cut power). What was acknowledged in an epoch before the one that an answer shows is known to be
+    there if there are not sends enough to have taken its place, and all that is behind it.
+    """
     ops = history.ops
+    within = np.zeros(len(ops), dtype=np.int64) if within is None else within
     rows, first = _skipping(history)
     kept = [np.empty(0, dtype=np.int64)]
     for queue in np.unique(ops.queue[rows]).tolist():
         its = ops.queue[rows] == queue
-        kept.append(_kept(history, facts, queue, rows[its], first[its]))
+        kept.append(_kept(history, facts, queue, rows[its], first[its], within))
     return np.sort(np.concatenate(kept))
 
 
-def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints) -> Ints:
+def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints, within: Ints) -> Ints:
     """Those of *rows*, which ask one queue and begin at *first*, that retention explains."""
-    ops, broker = history.ops, history.queues.broker_of(queue)
-    retention = Retention.of(history, facts, broker)
+    ops = history.ops
+    retention = Retention.of(history, facts, history.queues.broker_of(queue))
     if retention.last_file <= 0:
         return rows[:0]  # the last file never goes, and there is no other
+    tried = np.flatnonzero(ops.f.mask("send") & (ops.queue == queue) & ~ops.outcome.mask("fail"))
     stored = _stored(history)
-    mine = stored[ops.queue[stored] == queue]
-    mine = mine[np.argsort(ops.offset[mine], kind="stable")]
-    begins = np.searchsorted(ops.offset[mine], ops.offset[rows]).tolist()
-    ends = np.searchsorted(ops.offset[mine], first).tolist()
-    others = np.searchsorted(ops.offset[mine], first, side="right").tolist()
-    oldest = stored[ops.node.mask(broker)[stored]][:1]
+    stored = stored[(ops.queue[stored] == queue) & (ops.position[stored] >= 0)]
+    stored = stored[np.argsort(ops.offset[stored], kind="stable")]
+    sure = stored[within[stored] >= 0]
+    shown = _epoch_shown(history, rows, stored, within)
     found = np.zeros(len(rows), dtype=np.bool_)
-    for index, (begin, end, other) in enumerate(zip(begins, ends, others, strict=True)):
-        between = mine[begin:end] if begin < end else mine[end - 1 : end] if end else oldest
-        told_ns = np.full(len(between), ops.complete_ns[rows[index]], dtype=np.int64)
-        gone = retention.lets_go(ops.invoke_ns[between], ops.position[between], told_ns)
-        if begin < end:
-            until = _first_file(ops.position[mine[end:other]], retention.file_bytes)
-            gone &= ops.position[between] // retention.file_bytes < until
-        found[index] = gone.all()
+    for epoch in np.unique(shown).tolist():
+        its = np.flatnonzero(shown == epoch)
+        here = sure[within[sure] == epoch]
+        latest_ns, highest = np.full(len(its), -1, dtype=np.int64), np.zeros(len(its), dtype=np.int64)
+        for known, count in _known_before(ops.offset, sure, within, epoch, first[its], len(tried) - len(sure)):
+            latest_ns = np.maximum(latest_ns, _most(ops.invoke_ns[known])[count])
+            highest = np.maximum(highest, _most(ops.position[known])[count])
+        others_ns = ops.invoke_ns[np.setdiff1d(tried, here, assume_unique=True)]
+        latest_ns = np.where(latest_ns < 0, others_ns.min(initial=NEVER), latest_ns)
+        lowest = _least_behind(ops.offset, ops.position, here, first[its])
+        gone = retention.lets_go(latest_ns, highest, ops.complete_ns[rows[its]])
+        found[its] = gone & (highest // retention.file_bytes < lowest // retention.file_bytes)
     return rows[found]
+
+
+def _known_before(
+    offset: Ints, stored: Ints, within: Ints, epoch: int, first: Ints, unsure: int
+) -> Iterator[tuple[Ints, Ints]]:
+    """(rows of *stored*, by offset; how many of them are known to lie before each of *first* in *epoch*), epoch by
+    epoch: *unsure* sends may each have taken an offset that a power cut had freed."""
+    later = np.empty(0, dtype=np.int64)
+    for number in range(epoch, -1, -1):
+        known = stored[within[stored] == number]
+        stays = first - np.searchsorted(later, first) - unsure if number < epoch else first
+        yield known, np.searchsorted(offset[known], np.minimum(stays, later[0]) if len(later) else stays)
+        later = np.union1d(later, offset[known])
+
+
+def _most(values: Ints) -> Ints:
+    """The greatest of the first of *values*, by how many; −1 of none."""
+    return np.maximum.accumulate(np.concatenate(([-1], values)))
+
+
+def _least_behind(offset: Ints, position: Ints, known: Ints, first: Ints) -> Ints:
+    """The lowest position of those *known*, by offset, that stand at each of *first* or behind it."""
+    lowest = np.minimum.accumulate(np.concatenate((position[known], [NEVER]))[::-1])[::-1]
+    return lowest[np.searchsorted(offset[known], first)]
+
+
+def _epoch_shown(history: History, rows: Ints, stored: Ints, within: Ints) -> Ints:
+    """By answer: the epoch of the first message it shows that was acknowledged where it was read (one of *stored*), so
+    that nothing before that has been lost since; its own, if there is none."""
+    ops, reads = history.ops, history.reads
+    shown = within[rows]
+    if not within[stored].any() and not shown.any():
+        return shown
+    begins, ends = (np.searchsorted(reads.op, ops.op[rows], side=side).tolist() for side in ("left", "right"))
+    cells = zip(ops.offset[stored].tolist(), ops.message[stored].tolist(), strict=True)
+    where = dict(zip(cells, stored.tolist(), strict=True))
+    for index, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        read = zip(reads.offset[begin:end].tolist(), reads.message[begin:end].tolist(), strict=True)
+        known = next((where[cell] for cell in read if cell in where), -1)
+        shown[index] = within[known] if known >= 0 else shown[index]
+    return shown
 
 
 def _by_broker(history: History, ledger: Ledger, messages: Ints) -> list[tuple[str, Bools]]:

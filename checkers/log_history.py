@@ -22,7 +22,7 @@ counts to the epoch in which it was invoked until :mod:`checkers.log_sides` find
 
 Deleting a file is not forced, so a power cut may bring back what had been trimmed. The start of a queue therefore only
 has to move upwards within each epoch; nothing ties it to the start of the epoch before. Files go before the start is
-corrected: an answer that begins behind the offset asked for saw the start there, if it was time for what lies between
+corrected: an answer that begins behind the offset asked for saw the start there, if files can have gone that far
 (:mod:`checkers.expiry`); in such a queue what is told to be the start is no more than a lower bound.
 
 Limits. Reads of slaves are not judged here.
@@ -101,9 +101,9 @@ def rows_of(history: History, facts: RunFacts) -> Rows:
     pulls = answered & ops.f.mask("pull", "drain")
     moved = np.flatnonzero(pulls & ops.status.mask("PULL_OFFSET_MOVED"))
     starts = answered & ops.f.mask("query_min") & (ops.offset >= 0)
-    later = begins_later(history, facts)
-    lags = starts & np.isin(ops.queue, ops.queue[later])
     epoch, last, epochs, cut_event = _epochs(history, facts)
+    later = begins_later(history, facts, np.where(epoch == last, epoch, -1))
+    lags = starts & np.isin(ops.queue, ops.queue[later])
     return Rows(
         sends=np.flatnonzero(here & ops.f.mask("send") & (ops.message >= 0)),
         polls=np.flatnonzero(pulls & ops.status.mask("FOUND") & (ops.count > 0)),

@@ -9,7 +9,7 @@ take effect at any time from ``inv`` on, or never. a precedes b iff ret(a) < inv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 INFINITE = 1 << 40
@@ -141,6 +141,44 @@ def _log_one(log: Any, kind: str, args: tuple[Any, ...], gaps: bool, fresh: bool
     if kind == "start":
         return (args[0], values) if start <= args[0] <= end else None
     raise ValueError(kind)
+
+
+def retention_step(
+    files: Mapping[int, int], sent: Mapping[int, int], last_file: int, may_go: Callable[[int, int], bool]
+) -> Step:
+    """One log of which whole files are deleted, the oldest first, *last_file* never: state = (the first file that is
+    left at least, start, values). A message that began to be sent then *may_go* by now (sent, now).
+
+    *files* has the messages of which it is known in which file they are, *sent* when each began to be sent. What a poll
+    leaves out of what it was asked for was in files that are gone; the one that it begins with is in one that is left.
+    """
+    log_at = log_step(fresh=False)
+
+    def step(state: Any, what: tuple[Any, ...]) -> Iterable[Hashable]:
+        left, *log = state
+        if what[0] == "append" and files.get(what[2][0], left) < left:
+            return
+        if what[0] == "poll" and what[3][0][0] > what[2]:
+            first = what[3][0][0]
+            left = _first_left(files, log[1], first, max(left, 1), last_file)
+            if left is None or log[0] > first or not is_old(log[1][:first], what[4]):
+                return
+            log[0], what = first, ("poll", 0, first, what[3])
+        for ((start, values),) in log_at((tuple(log),), what[:4]):  # type: ignore[misc]
+            yield (0 if what[0] == "cut" else left, start, values)
+
+    def is_old(gone: tuple[int, ...], told: int) -> bool:
+        known = [value for value in gone if value in files]
+        return (all if known else any)(may_go(sent[value], told) for value in known or gone)
+
+    return step
+
+
+def _first_left(files: Mapping[int, int], values: tuple[int, ...], first: int, least: int, most: int) -> int | None:
+    """The lowest file from *least* to *most* that can be the first one left where offset *first* is the first left."""
+    known = [files.get(value) for value in values]
+    least = max([least, *(file + 1 for file in known[:first] if file is not None)])
+    return least if least <= min([most, *(file for file in known[first:] if file is not None)]) else None
 
 
 def queue_step(ordered: bool) -> Step:

@@ -80,9 +80,17 @@ class Build:
         )
 
     def pull(
-        self, invoke: int, complete: int, at: int, got: Sequence[int], queue: int = 0, f: str = "pull", **cells: Any
+        self,
+        invoke: int,
+        complete: int,
+        at: int,
+        got: Sequence[int],
+        queue: int = 0,
+        f: str = "pull",
+        first: int | None = None,
+        **cells: Any,
     ) -> int:
-        """A pull from offset *at* that read messages *got*, or found nothing."""
+        """A pull from offset *at* that read messages *got*, from *first* on (*at* unless given), or found nothing."""
         status = "FOUND" if got else "PULL_NOT_FOUND"
         number = self.op(
             f,
@@ -99,7 +107,7 @@ class Build:
             {
                 "op": number,
                 "position": index,
-                "offset": at + index,
+                "offset": (at if first is None else first) + index,
                 "message": message,
                 "detail": "" if message >= 0 else "x",
             }
@@ -107,8 +115,10 @@ class Build:
         ]
         return number
 
-    def drain(self, invoke: int, complete: int, at: int, got: Sequence[int], queue: int = 0) -> int:
-        return self.pull(invoke, complete, at, got, queue, f="drain")
+    def drain(
+        self, invoke: int, complete: int, at: int, got: Sequence[int], queue: int = 0, first: int | None = None
+    ) -> int:
+        return self.pull(invoke, complete, at, got, queue, f="drain", first=first)
 
     def drained(self, ms: int, at: int, queue: int = 0) -> int:
         """The drain has reached the end of a queue: nothing at *at*."""

@@ -26,7 +26,16 @@ from checkers.sequential import check_sequential
 from checkers.sessions import check_sessions, claims_of
 from checkers.sets import check_set
 from checkers.verdict import Outcome
-from suites.unit.checkers import brute, draw_calls, draw_cuts, draw_log, draw_queue, draw_register, draw_set
+from suites.unit.checkers import (
+    brute,
+    draw_calls,
+    draw_cuts,
+    draw_log,
+    draw_queue,
+    draw_register,
+    draw_retention,
+    draw_set,
+)
 from suites.unit.checkers.brute import INFINITE, Op, linearizable
 from suites.unit.checkers.draw_cuts import Company
 from suites.unit.checkers.draw_log import Shape, ints
@@ -307,6 +316,8 @@ OBJECTS: dict[str, Draw | Company] = {
     "log, power cuts, half blind, trimmed": draw_cuts.epochs(half_blind=True, trim=True),
     "log, power cuts, trimmed": draw_cuts.epochs(half_blind=False, trim=True),
     "logs, power cuts": draw_cuts.brokers(),
+    "log, retention": draw_retention.retention(cuts=False),
+    "log, power cuts, retention": draw_retention.retention(cuts=True),
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "log, sequential, trimmed, batches": sequential(Shape(trim=True, batches=True)),

@@ -32,6 +32,8 @@ class Drawn:
     """Answered (append), asked (poll, empty, refused) or answered (end, start)."""
     offsets: list[int]
     process: int = 0
+    position: int = -1
+    """Where in the log of its broker a message was stored, in bytes, if the broker said so and anybody asks."""
 
 
 @dataclass(frozen=True)

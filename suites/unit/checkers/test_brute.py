@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from suites.unit.checkers import brute, differential, draw_cuts
+from suites.unit.checkers import brute, differential, draw_cuts, draw_retention
 from suites.unit.checkers.brute import INFINITE, Op, Step
 from suites.unit.checkers.differential import OBJECTS
 
@@ -45,7 +45,7 @@ def test_the_definition_says_the_same(name: str, monkeypatch: pytest.MonkeyPatch
         assert answer is literally(ops, initial, step), ops
         return answer
 
-    for asker in (differential, draw_cuts):
+    for asker in (differential, draw_cuts, draw_retention):
         monkeypatch.setattr(asker, "linearizable", both)
     for seed in range(30 if "unseen" in name or "power" in name else HISTORIES):
         OBJECTS[name](Random(f"oracle/{name}/{seed}"))

@@ -18,6 +18,7 @@ UNKNOWN_MAX = {
     "logs, retries, queues unknown": 0.01,
     "log, batches sent again": 0.15,
     "logs, batches sent again, queues unknown": 0.15,
+    "log, power cuts, retention": 0.02,
     "logs, sequential": 0.05,
     "log, sequential, trimmed, batches": 0.15,
     "logs, sequential, batches sent again": 0.15,
