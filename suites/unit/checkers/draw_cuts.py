@@ -36,12 +36,17 @@ class Epochs:
     """How its broker is set up."""
     fills: list[tuple[int, int]] = field(default_factory=list)
     """From when to when its disk is full."""
+    others: list[tuple[int, int]] = field(default_factory=list)
+    """When it acknowledged messages of another queue, and where in its log they are, in order."""
 
     def all(self) -> list[Drawn]:
         return [op for part in self.parts for op in part]
 
 
 Answer = bool | None
+
+OTHERS = 500
+"""From this number on, messages of a log are those of its broker's other queue."""
 
 
 @dataclass(frozen=True)
@@ -260,11 +265,14 @@ def _run_of(drawn: list[list[Epochs]]) -> tuple[History, RunFacts]:
     """A run of ours: a broker for each log, with power cuts of its own between its parts; times are milliseconds. A
     message of one history is none of another."""
     names = [f"broker-of-{number}" for number in range(sum(map(len, drawn)))]
-    build = Build(names)
-    for logs, first in zip(drawn, _first_queues(drawn), strict=True):
-        for op in [op for log in logs for op in log.all()]:
-            _enter(build, op, op.queue + first, [value + 1_000 * first for value in op.values])
     logs = [log for its in drawn for log in its]
+    build = Build([*names, *(name for name, log in zip(names, logs, strict=True) if log.others)])
+    for its, first in zip(drawn, _first_queues(drawn), strict=True):
+        for op in [op for log in its for op in log.all()]:
+            _enter(build, op, op.queue + first, [value + 1_000 * first for value in op.values])
+    for queue, number in enumerate((number for number, log in enumerate(logs) if log.others), len(names)):
+        for offset, (stamp, position) in enumerate(logs[number].others):
+            build.send(stamp, stamp, 1_000 * number + OTHERS + offset, offset, queue=queue, position=position)
     cuts = [(cut, name) for name, log in zip(names, logs, strict=True) for cut in log.cuts]
     for number, (cut, name) in enumerate(cuts):
         build.fault("cut_power", f"{name}-0", cut, cut, heal=cut + 1, fault=f"f{number}")

@@ -46,6 +46,7 @@ class Broker:
         self.end = 0
         self.start = self.told = 0
         self.sent = 0
+        self.others: list[tuple[int, int]] = []
 
     def go_on(self) -> None:
         """Whole files go; what is told follows, or does not."""
@@ -59,8 +60,10 @@ class Broker:
     def append(self, op: Drawn) -> None:
         op.kind, op.values, op.offset = "append", [self.sent], len(self.values)
         self.sent += 1
-        if self.busy and self.rng.random() < 0.4:
-            self.end += self.rng.choice((1, 2, 3)) * MESSAGE_BYTES
+        for _ in range(self.rng.choice((1, 2, 3)) if self.busy and self.rng.random() < 0.4 else 0):
+            if self.rng.random() < 0.5:
+                self.others.append((max([op.inv, *(stamp for stamp, _ in self.others)]), self.end))
+            self.end += MESSAGE_BYTES
         draw_log.end_somehow(self.rng, op, self.values, Shape())
         if len(self.values) > len(self.positions):
             self.positions.append(self.end)
@@ -109,7 +112,7 @@ def _draw(rng: Random, cuts: bool) -> Epochs:
         parts = [between(part, its_cuts, number) for number, part in enumerate(parts)]
     hours = rng.choice((0, 0, 0, 1, 1, 72))
     properties = {"fileReservedTime": str(hours), "mappedFileSizeCommitLog": str(broker.file_bytes)}
-    log = Epochs(parts, its_cuts, properties, [_fill(rng, parts)] if hours == 72 else [])
+    log = Epochs(parts, its_cuts, properties, [_fill(rng, parts)] if hours == 72 else [], broker.others)
     _put_in_order(log)
     return _over_an_hour(rng, log) if hours else log
 
@@ -183,17 +186,17 @@ def _over_an_hour(rng: Random, log: Epochs) -> Epochs:
     for op in log.all():
         op.inv, op.ret = later(op.inv), later(op.ret)
     fills = [(later(begin), later(end)) for begin, end in log.fills]
-    return Epochs(log.parts, [later(cut) for cut in log.cuts], log.properties, fills)
+    others = [(later(stamp), position) for stamp, position in log.others]
+    return Epochs(log.parts, [later(cut) for cut in log.cuts], log.properties, fills, others)
 
 
 # The oracle --------------------------------------------------------------------------------------------------------
 
 
 def _is_legal(log: Epochs) -> bool:
-    stored = _stored(log)
-    files = {op.values[0]: op.position // _file_bytes(log) for op in stored}
+    files = {op.values[0]: op.position // _file_bytes(log) for op in _stored(log)}
     sent = {op.values[0]: op.inv for op in log.all() if op.kind == "append"}
-    step = brute.retention_step(files, sent, max(files.values(), default=0), lambda inv, now: _may_go(log, inv, now))
+    step = brute.retention_step(files, sent, _last_file(log), lambda inv, now: _may_go(log, inv, now))
     return linearizable(_oracle_ops(log), (0, 0, ()), step)
 
 
@@ -234,6 +237,12 @@ def _file_bytes(log: Epochs) -> int:
     return int(log.properties["mappedFileSizeCommitLog"])
 
 
+def _last_file(log: Epochs) -> int:
+    """Of those in which a message was acknowledged."""
+    positions = [op.position for op in _stored(log)] + [position for _, position in log.others]
+    return max(positions, default=0) // _file_bytes(log)
+
+
 def _may_go(log: Epochs, sent_ms: int, now_ms: int) -> bool:
     """As old as files are kept, or sent before a disk that has been full had room again and was seen to have."""
     is_old = now_ms - sent_ms >= int(log.properties["fileReservedTime"]) * HOUR_MS
@@ -245,7 +254,6 @@ def _may_be_gone(log: Epochs, answer: Drawn) -> bool:
     is known from the epoch that the answer shows?"""
     file_bytes = _file_bytes(log)
     first, stored = answer.offsets[0], _stored(log)
-    last_file = max((op.position // file_bytes for op in stored), default=0)
     epoch = _epoch_shown(log, answer)
     known = [op for op in stored if _epochs_of(log, op) == (epoch, epoch)]
     before = [op.position // file_bytes for op in known if op.offset < first]
@@ -253,7 +261,7 @@ def _may_be_gone(log: Epochs, answer: Drawn) -> bool:
     others = [op.inv for op in log.all() if op.kind == "append" and op.outcome != "fail" and op not in known]
     sent_ms = [op.inv for op in known if op.offset < first] or [min(others, default=INFINITE)]
     is_old = all(_may_go(log, sent, answer.ret) for sent in sent_ms)
-    return is_old and max([0, *before]) < min([last_file, *behind])
+    return is_old and max([0, *before]) < min([_last_file(log), *behind])
 
 
 def _epoch_shown(log: Epochs, answer: Drawn) -> int:
