@@ -3,10 +3,10 @@
 Question: a replica (or a lagging queue) said "the end is at most o". By how much was that out of date?
 
 Model. T̄(o) = min{hi(j) : j ≥ o} is the latest instant at which offset o can have come into being, by the
-acknowledgements and reads of the whole history and what was trimmed of what was read. An answer "the end is at most o" of an operation invoked at t is
-stale by max(0, t − T̄(o)), and behind by the number of offsets from o on that certainly existed at t. All T̄ are
-possible at once, so the maximum over the answers is exactly the least bound for which "every answer is at most so
-old" can hold.
+acknowledgements and reads of the whole history, and by what was trimmed of what was read. An answer "the end is at most
+o" of an operation invoked at t is stale by max(0, t − T̄(o)), and behind by the number of offsets from o on that
+certainly existed at t. All T̄ are possible at once, so the maximum over the answers is exactly the least bound for which
+"every answer is at most so old" can hold.
 
 Limits. Upper claims only (empty polls, end queries): what a replica shows too early is a violation of content or order
 and is found by :mod:`checkers.log` with ``fresh=False``.
