@@ -15,6 +15,7 @@ library's own mending of monotonic waits (and with its variant for threads): bot
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,9 @@ from faults.mechanisms import pidfd
 from faults.mechanisms.command import call
 
 LIBRARY = "libfaketime.so.1"
+C_LIBRARY = re.compile(r"/libc[.-]")
+LOADING_LOOKS = 400
+LOADING_LOOK_S = 0.005
 FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 MS_NS = 1_000_000
 AGREE_NS = MS_NS
@@ -68,11 +72,17 @@ def ahead(file: Path) -> int:
 
 
 def is_fooled(process: pidfd.ProcessId) -> bool:
-    """Whether the library is in the process."""
-    try:
-        return LIBRARY in Path(f"/proc/{process.pid}/maps").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    """Whether the library is in the process. One that was started a moment ago is waited for: what is preloaded comes
+    before the C library."""
+    for _ in range(LOADING_LOOKS):
+        try:
+            mapped = Path(f"/proc/{process.pid}/maps").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        if LIBRARY in mapped or C_LIBRARY.search(mapped):
+            return LIBRARY in mapped
+        time.sleep(LOADING_LOOK_S)
+    return False
 
 
 def check_shown(file: Path) -> None:
