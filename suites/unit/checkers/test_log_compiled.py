@@ -21,7 +21,10 @@ HISTORIES = 5_000
 
 def same(first: Content, second: Content) -> bool:
     arrays, flags = ("value", "append", "lo", "hi", "spare"), ("may_differ", "spare_may_differ")
-    assert {*arrays, *flags, "appends", "slots", "group", "violations"} == {field.name for field in fields(Content)}
+    assert {*arrays, *flags, "appends", "slots", "group", "due", "violations"} == {
+        field.name for field in fields(Content)
+    }
+    assert first.due is second.due is None, "nothing is trimmed here"
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in (*arrays, *flags))
 
 
