@@ -62,3 +62,13 @@ def test_a_witness_that_sees_something_else_is_told(ms: int, tmp_path: Path, mon
 
 def test_a_process_without_the_library_is_not_fooled() -> None:
     assert not faketime.is_fooled(pidfd.identify(os.getpid()))
+
+
+@pytest.mark.parametrize(("later", "expected"), [(faketime.LIBRARY, True), ("/usr/lib/libc.so.6", False)])
+def test_a_process_that_is_still_being_loaded_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch, later: str, expected: bool
+) -> None:
+    maps = iter(["", "/usr/bin/java\n/usr/lib/libcrypto.so.3", later])
+    monkeypatch.setattr(Path, "read_text", lambda path: next(maps))
+    assert faketime.is_fooled(pidfd.ProcessId(1, 1)) is expected
+    assert next(maps, None) is None
