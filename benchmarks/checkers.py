@@ -31,22 +31,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.figure import Figure, processor_seconds
-from checkers import schema, search_compiled
-from checkers.columns import NEVER
-from checkers.facts import RunFacts
-from checkers.foreign_register import kv_part, register_part
-from checkers.history import History
-from checkers.importers.calls import by_key
-from checkers.importers.files import read_calls
-from checkers.log import LogInput, check_log
-from checkers.log_check import check_logs
-from checkers.log_compiled import LARGE
-from checkers.models import key, register
-from checkers.queue import check_queue, total_queue
-from checkers.queue_compiled import is_plainly_legal, on_events
-from checkers.register import check_register
-from checkers.search import Operation, search, search_parts
-from checkers.sessions import check_sessions, claims_of
+from checkers.compiled import search as search_compiled
+from checkers.compiled.logs import LARGE
+from checkers.compiled.queue import is_plainly_legal, on_events
+from checkers.external.calls import by_key
+from checkers.external.files import read_calls
+from checkers.external.register import kv_part, register_part
+from checkers.history import schema
+from checkers.history.columns import NEVER
+from checkers.history.facts import RunFacts
+from checkers.history.history import History
+from checkers.logs.linear import LogInput, check_log
+from checkers.logs.sessions import check_sessions, claims_of
+from checkers.objects.models import key, register
+from checkers.objects.queue import check_queue, total_queue
+from checkers.objects.register import check_register
+from checkers.objects.search import Operation, search, search_parts
+from checkers.runs.log import check_logs
 from suites.unit.checkers.plain_log import is_linearizable, plain
 from suites.unit.checkers.synthetic import (
     log_history,

@@ -13,41 +13,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from checkers.check import check_all
     from checkers.contract import classify, contract_of
-    from checkers.deliveries import delivery_counts, delivery_order
-    from checkers.explain import timeline
-    from checkers.facts import RunFacts
-    from checkers.foreign import check_calls, check_file
-    from checkers.history import History, HistoryFormatError
-    from checkers.log import LogInput, LogResult, check_log
-    from checkers.max_register import MaxRegisterInput, check_max_register
-    from checkers.mutex import MutexInput, check_mutex, check_semaphore
-    from checkers.queue import QueueInput, check_queue, total_queue
-    from checkers.register import RegisterInput, check_register
-    from checkers.search import Operation, search_parts
-    from checkers.sequential import check_sequential
-    from checkers.sessions import check_sessions
-    from checkers.sets import SetInput, check_set
+    from checkers.external.check import check_calls, check_file
+    from checkers.history.facts import RunFacts
+    from checkers.history.history import History, HistoryFormatError
+    from checkers.logs.deliveries import delivery_counts, delivery_order
+    from checkers.logs.linear import LogInput, LogResult, check_log
+    from checkers.logs.sequential import check_sequential
+    from checkers.logs.sessions import check_sessions
+    from checkers.objects.max_register import MaxRegisterInput, check_max_register
+    from checkers.objects.mutex import MutexInput, check_mutex, check_semaphore
+    from checkers.objects.queue import QueueInput, check_queue, total_queue
+    from checkers.objects.register import RegisterInput, check_register
+    from checkers.objects.search import Operation, search_parts
+    from checkers.objects.sets import SetInput, check_set
+    from checkers.runs.checks import check_all
+    from checkers.show.explain import timeline
     from checkers.verdict import Anomaly, Outcome, Verdict, worst
 
 _HOMES = {
-    "check": ("check_all",),
+    "runs.checks": ("check_all",),
     "contract": ("classify", "contract_of"),
-    "deliveries": ("delivery_counts", "delivery_order"),
-    "explain": ("timeline",),
-    "facts": ("RunFacts",),
-    "foreign": ("check_calls", "check_file"),
-    "history": ("History", "HistoryFormatError"),
-    "log": ("LogInput", "LogResult", "check_log"),
-    "max_register": ("MaxRegisterInput", "check_max_register"),
-    "mutex": ("MutexInput", "check_mutex", "check_semaphore"),
-    "queue": ("QueueInput", "check_queue", "total_queue"),
-    "register": ("RegisterInput", "check_register"),
-    "search": ("Operation", "search_parts"),
-    "sequential": ("check_sequential",),
-    "sessions": ("check_sessions",),
-    "sets": ("SetInput", "check_set"),
+    "logs.deliveries": ("delivery_counts", "delivery_order"),
+    "show.explain": ("timeline",),
+    "history.facts": ("RunFacts",),
+    "external.check": ("check_calls", "check_file"),
+    "history.history": ("History", "HistoryFormatError"),
+    "logs.linear": ("LogInput", "LogResult", "check_log"),
+    "objects.max_register": ("MaxRegisterInput", "check_max_register"),
+    "objects.mutex": ("MutexInput", "check_mutex", "check_semaphore"),
+    "objects.queue": ("QueueInput", "check_queue", "total_queue"),
+    "objects.register": ("RegisterInput", "check_register"),
+    "objects.search": ("Operation", "search_parts"),
+    "logs.sequential": ("check_sequential",),
+    "logs.sessions": ("check_sessions",),
+    "objects.sets": ("SetInput", "check_set"),
     "verdict": ("Anomaly", "Outcome", "Verdict", "worst"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -20,7 +20,7 @@ from struct import Struct
 from typing import Any, Final
 from zlib import crc32
 
-from checkers.forensics import NodeDump
+from checkers.runs.forensics import NodeDump
 from harness.payload import MAGIC, Body, decode
 from reference_impl.wire.frame import RemoteWireError
 from reference_impl.wire.message import decode_record

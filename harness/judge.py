@@ -19,9 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.check import check_all
-from checkers.facts import RunFacts
-from checkers.history import Events, History, seconds
+from checkers.history.facts import RunFacts
+from checkers.history.history import Events, History, seconds
+from checkers.runs.checks import check_all
 from checkers.verdict import Outcome, Verdict
 from harness.dumps import read_dumps
 from harness.node_events import ended_by_itself

@@ -31,7 +31,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from checkers.contract import contract_of
-from checkers.faults_bit import CANNOT_TELL
+from checkers.runs.fault_efficacy import CANNOT_TELL
 from checkers.verdict import Outcome, Verdict
 from faults.errors import suggestion
 from faults.plan import bind_fault

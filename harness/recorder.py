@@ -32,7 +32,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.schema import TABLES
+from checkers.history.schema import TABLES
 from harness.errors import HistoryError
 
 LAYOUT: Final = 1
@@ -45,7 +45,7 @@ Detail = str | dict[str, Any]
 """Free text, or a JSON object; a table shows the object as compact JSON."""
 
 Columns = dict[str, dict[str, list[Any]]]
-"""table → column → values; the tables and columns of ``checkers.schema``."""
+"""table → column → values; the tables and columns of ``checkers.history.schema``."""
 
 
 class Entry(msgspec.Struct, tag_field="t", omit_defaults=True, gc=False):
@@ -441,7 +441,7 @@ def _text(detail: Detail) -> str:
 
 
 def tables(columns: Columns) -> dict[str, pa.Table]:
-    """Arrow tables with exactly the schemas of ``checkers.schema``."""
+    """Arrow tables with exactly the schemas of ``checkers.history.schema``."""
     return {name: pa.table(columns[name], schema=schema) for name, schema in TABLES.items()}
 
 

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from checkers import explain
-from checkers.columns import Ints
-from checkers.drawing import NAMESPACE
-from checkers.facts import NEVER_NS, FaultFact, RunFacts, faults_of, phases_of
-from checkers.history import History, seconds
+from checkers.history.columns import Ints
+from checkers.history.facts import NEVER_NS, FaultFact, RunFacts, faults_of, phases_of
+from checkers.history.history import History, seconds
+from checkers.show import explain
+from checkers.show.drawing import NAMESPACE
 from harness import runfolder
 from harness.report_page import STYLE
 from harness.report_timeline import OPS_MAX, Timeline, draw, end_of

@@ -21,9 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns import Ints
-from checkers.facts import NEVER_NS, FaultFact
-from checkers.history import History, seconds
+from checkers.history.columns import Ints
+from checkers.history.facts import NEVER_NS, FaultFact
+from checkers.history.history import History, seconds
 
 OPS_MAX: Final = 10_000
 ROWS_MAX: Final = 6

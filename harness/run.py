@@ -24,8 +24,8 @@ from random import Random
 from typing import Any, Literal
 from zlib import crc32
 
-from checkers.columns import HistoryFormatError
-from checkers.history import History
+from checkers.history.columns import HistoryFormatError
+from checkers.history.history import History
 from checkers.verdict import Outcome, Verdict, worst
 from harness import runfolder
 from harness.backends.backend import Target

@@ -28,8 +28,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.columns import HistoryFormatError
-from checkers.history import History
+from checkers.history.columns import HistoryFormatError
+from checkers.history.history import History
 from checkers.verdict import Outcome, Verdict, worst
 from harness.errors import HistoryError, UsageError
 from harness.recorder import read_journal

@@ -35,7 +35,7 @@ from typing import Any, Final, TypeVar, get_args
 
 import yaml
 
-from checkers.kinds import FAILURES
+from checkers.runs.kinds import FAILURES
 from faults.errors import PlanError, SelectorError, suggestion
 from faults.plan import Fault, bind_fault
 from faults.selectors import CutSelector, resolve, resolve_cut

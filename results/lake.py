@@ -31,7 +31,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.schema import TABLES
+from checkers.history.schema import TABLES
 
 _i64, _text = pa.int64(), pa.string()
 

@@ -19,19 +19,19 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402  (the path comes first)
 
-from checkers.accounting import check_accounting  # noqa: E402
-from checkers.availability import check_availability  # noqa: E402
-from checkers.drawing import Bar, draw  # noqa: E402
-from checkers.explain import timeline  # noqa: E402
-from checkers.facts import RunFacts  # noqa: E402
-from checkers.foreign import check_calls  # noqa: E402
-from checkers.foreign_register import register_part  # noqa: E402
-from checkers.group_offsets import check_offsets  # noqa: E402
-from checkers.history import History  # noqa: E402
-from checkers.importers.calls import Call  # noqa: E402
-from checkers.models import register  # noqa: E402
-from checkers.search import search  # noqa: E402
-from checkers.sequential import check_sequential  # noqa: E402
+from checkers.external.calls import Call  # noqa: E402
+from checkers.external.check import check_calls  # noqa: E402
+from checkers.external.register import register_part  # noqa: E402
+from checkers.history.facts import RunFacts  # noqa: E402
+from checkers.history.history import History  # noqa: E402
+from checkers.logs.sequential import check_sequential  # noqa: E402
+from checkers.objects.models import register  # noqa: E402
+from checkers.objects.search import search  # noqa: E402
+from checkers.runs.accounting import check_accounting  # noqa: E402
+from checkers.runs.availability import check_availability  # noqa: E402
+from checkers.runs.group_offsets import check_offsets  # noqa: E402
+from checkers.show.drawing import Bar, draw  # noqa: E402
+from checkers.show.explain import timeline  # noqa: E402
 from checkers.verdict import Outcome, Verdict  # noqa: E402
 from suites.unit.checkers.brute import INFINITE  # noqa: E402
 from suites.unit.checkers.build import Build  # noqa: E402

@@ -5,7 +5,7 @@ Question: what do today's checkers say about that history?
 Model. The journal is the evidence: it is checked against the hash in ``run.json``, judged, and everything that follows
 from it (the tables, ``verdict.json``, ``run.json``, ``report.html``) is written again. A table that was damaged, or
 that a killed run never had, is there afterwards and can land in the lake. A history of others (EDN, text log, JSON) is
-only read: it is judged against one model of :mod:`checkers.foreign`, and nothing is written.
+only read: it is judged against one model of :mod:`checkers.external.check`, and nothing is written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ exit codes:
 
 
 MODELS = ("register", "kv", "queue", "bag", "total-queue", "set", "log", "mutex")
-"""The models of ``checkers.foreign``, named here so that ``--help`` loads nothing."""
+"""The models of ``checkers.external.check``, named here so that ``--help`` loads nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def _judge_foreign(path: Path, model: str, terminal: Terminal, is_json: bool) -> int:
     """A history of others: its verdict, in a few lines."""
-    from checkers.columns import HistoryFormatError
-    from checkers.foreign import check_file
+    from checkers.external.check import check_file
+    from checkers.history.columns import HistoryFormatError
     from harness.summary import EXIT_CODES
 
     try:

@@ -90,11 +90,11 @@ def checkers() -> list[Row]:
 
 def checker_modules() -> dict[str, str]:
     """Check → the module that explains it."""
-    from checkers.check import CHECKS
+    from checkers.runs.checks import CHECKS
     from harness.judge import CHECK
 
     modules = {name: check.__module__ for name, check in CHECKS.items()}
-    return {**modules, "faults": "checkers.faults_bit", CHECK: "harness.judge"}
+    return {**modules, "faults": "checkers.runs.fault_efficacy", CHECK: "harness.judge"}
 
 
 def question_of(module: str) -> str:

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from checkers.schema import TAKEN_AWAY
+from checkers.history.schema import TAKEN_AWAY
 from harness.recorder import Recorder
 from harness.workloads.log import LogWorkload
 from harness.workloads.measuring import MeasuringClient, Process, recognised

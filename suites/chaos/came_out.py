@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from checkers.facts import RunFacts
-from checkers.history import History
+from checkers.history.facts import RunFacts
+from checkers.history.history import History
 from checkers.verdict import Outcome
 from harness import runfolder
 from harness.run import RunResult

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from checkers.facts import FaultFact, RunFacts
-from checkers.history import History
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.history import History
 from checkers.verdict import Outcome
 from harness.run import RunResult
 from suites.chaos.came_out import came_out

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from checkers.history import History
-from checkers.looks import looks_of
+from checkers.history.history import History
+from checkers.history.observations import looks_of
 from checkers.verdict import Outcome
 from harness.run import RunResult
 from suites.chaos.came_out import Run, came_out

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkers.facts import FaultFact, RunFacts
-from checkers.history import History
-from checkers.ledger import OK, Ledger, ledger_of
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.history import History
+from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.verdict import Anomaly, Outcome
 from harness import runfolder
 from harness.run import RunResult

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from checkers.facts import FaultFact, RunFacts
-from checkers.groups import LOOKED_AT, broker_id
-from checkers.history import History
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.groups import LOOKED_AT, broker_id
+from checkers.history.history import History
 from faults.plan import bind_fault
 from harness.run import RunResult
 from harness.scenario import Scenario, Topology, Workload

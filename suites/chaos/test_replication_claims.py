@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from checkers.history import History
+from checkers.history.history import History
 from harness.run import RunResult
 from suites.chaos.came_out import Run, came_out
 

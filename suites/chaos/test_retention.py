@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.expiry import begins_later
+from checkers.runs.expiry import begins_later
 from harness.run import run_scenario
 from harness.scenario import SECOND, find
 from harness.scenario_file import load

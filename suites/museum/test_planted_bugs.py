@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.check import CHECKS
+from checkers.runs.checks import CHECKS
 from checkers.verdict import Outcome
 from harness.scenario import find
 from reference_impl.defects import DEFECTS

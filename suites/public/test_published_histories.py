@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from checkers.foreign import check_calls, check_file
-from checkers.importers.calls import Event, pair
-from checkers.importers.s2 import s2_input
-from checkers.log import check_log
+from checkers.external.calls import Event, pair
+from checkers.external.check import check_calls, check_file
+from checkers.external.s2 import s2_input
+from checkers.logs.linear import check_log
 from checkers.verdict import Outcome
 
 HERE = Path(__file__).parent

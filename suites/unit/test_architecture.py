@@ -81,7 +81,7 @@ def test_sets_are_not_iterated(room: str) -> None:
     ("module", "absent"),
     [
         ("harness.cli", "numpy pandas pyarrow pyspark hypothesis docker asyncio yaml rich msgspec pytest"),
-        ("checkers.check", "pandas pyspark hypothesis docker asyncio faults harness reference_impl"),
+        ("checkers.runs.checks", "pandas pyspark hypothesis docker asyncio faults harness reference_impl"),
         ("faults.injector", "numpy pandas pyspark hypothesis docker asyncio checkers harness reference_impl"),
         ("harness.scenario_file", "numpy pandas pyarrow pyspark hypothesis docker asyncio"),
         ("results.dashboard", "pyspark pandas"),

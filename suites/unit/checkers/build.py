@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from checkers.contract import classify
-from checkers.facts import RunFacts
-from checkers.history import History
+from checkers.history.facts import RunFacts
+from checkers.history.history import History
 
 MS = 1_000_000
 _OP = {

@@ -12,19 +12,19 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from checkers import models
-from checkers.foreign import check_calls
-from checkers.freshness import freshness
-from checkers.log import check_log
-from checkers.log_content import EMPTY
-from checkers.max_register import check_max_register
-from checkers.mutex import check_mutex, check_semaphore
-from checkers.queue import check_queue
-from checkers.register import check_register
-from checkers.search import FIRST_BUDGET, Operation, search_parts
-from checkers.sequential import check_sequential
-from checkers.sessions import check_sessions, claims_of
-from checkers.sets import check_set
+from checkers.external.check import check_calls
+from checkers.logs.content import EMPTY
+from checkers.logs.linear import check_log
+from checkers.logs.sequential import check_sequential
+from checkers.logs.sessions import check_sessions, claims_of
+from checkers.logs.staleness import freshness
+from checkers.objects import models
+from checkers.objects.max_register import check_max_register
+from checkers.objects.mutex import check_mutex, check_semaphore
+from checkers.objects.queue import check_queue
+from checkers.objects.register import check_register
+from checkers.objects.search import FIRST_BUDGET, Operation, search_parts
+from checkers.objects.sets import check_set
 from checkers.verdict import Outcome
 from suites.unit.checkers import (
     brute,

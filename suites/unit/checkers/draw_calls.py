@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from checkers.importers.calls import Call
+from checkers.external.calls import Call
 from suites.unit.checkers import brute, draw_log, draw_queue, draw_register, draw_set
 from suites.unit.checkers.brute import INFINITE, Op, Step
 from suites.unit.checkers.draw_log import Shape

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
-from checkers.facts import RunFacts
-from checkers.history import History
-from checkers.log_check import check_logs
+from checkers.history.facts import RunFacts
+from checkers.history.history import History
+from checkers.runs.log import check_logs
 from suites.unit.checkers import brute, draw_log
 from suites.unit.checkers.brute import INFINITE, Op, linearizable
 from suites.unit.checkers.build import Build

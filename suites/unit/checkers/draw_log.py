@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from checkers.columns import NEVER
-from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
+from checkers.history.columns import NEVER
+from checkers.logs.linear import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
 from suites.unit.checkers.brute import INFINITE, Op
 
 

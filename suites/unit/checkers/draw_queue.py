@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from checkers.columns import NEVER
-from checkers.log_input import ACKED, FAILED, UNKNOWN
-from checkers.queue import QueueInput
+from checkers.history.columns import NEVER
+from checkers.logs.columns import ACKED, FAILED, UNKNOWN
+from checkers.objects.queue import QueueInput
 from suites.unit.checkers.brute import INFINITE, Op
 from suites.unit.checkers.draw_log import ints, move
 

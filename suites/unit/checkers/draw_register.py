@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from checkers.columns import NEVER
-from checkers.max_register import MaxRegisterInput
-from checkers.mutex import MutexInput
-from checkers.register import RegisterInput
+from checkers.history.columns import NEVER
+from checkers.objects.max_register import MaxRegisterInput
+from checkers.objects.mutex import MutexInput
+from checkers.objects.register import RegisterInput
 from suites.unit.checkers.brute import INFINITE, Op
 from suites.unit.checkers.draw_log import ints, move
 

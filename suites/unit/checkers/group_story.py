@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checkers.facts import RunFacts
-from checkers.history import History
+from checkers.history.facts import RunFacts
+from checkers.history.history import History
 from checkers.verdict import Outcome, Verdict
 from suites.unit.checkers.build import Build
 

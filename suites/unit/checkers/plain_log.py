@@ -2,8 +2,8 @@
 
 Question: do two programs that were written apart agree on large histories, and what does numpy gain?
 
-Model. As :mod:`checkers.log`, for single messages, empty polls and end queries: contents by queue as lists, a poll is
-one comparison of two slices, unknown sends fill holes by the order of their invocations.
+Model. As :mod:`checkers.logs.linear`, for single messages, empty polls and end queries: contents by queue as lists, a
+poll is one comparison of two slices, unknown sends fill holes by the order of their invocations.
 
 Limits. No batches, no trimming, no gaps, no retries, no explanation: the answer is yes or no.
 """
@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from checkers.columns import NEVER, Ints
-from checkers.log_input import ACKED, UNKNOWN, LogInput
+from checkers.history.columns import NEVER, Ints
+from checkers.logs.columns import ACKED, UNKNOWN, LogInput
 
 
 @dataclass(frozen=True, slots=True)

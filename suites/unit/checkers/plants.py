@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from checkers.columns import Ints
-from checkers.log_input import ACKED, FAILED, UNKNOWN, Claims, LogInput
-from checkers.max_register import MaxRegisterInput
-from checkers.mutex import MutexInput
-from checkers.queue import QueueInput
-from checkers.register import RegisterInput
+from checkers.history.columns import Ints
+from checkers.logs.columns import ACKED, FAILED, UNKNOWN, Claims, LogInput
+from checkers.objects.max_register import MaxRegisterInput
+from checkers.objects.mutex import MutexInput
+from checkers.objects.queue import QueueInput
+from checkers.objects.register import RegisterInput
 
 QueuePlant = Callable[[QueueInput, float, int], QueueInput]
 

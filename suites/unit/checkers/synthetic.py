@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from checkers.columns import NEVER, Ints
-from checkers.log import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
-from checkers.queue import QueueInput
-from checkers.register import RegisterInput
-from checkers.search import Operation
+from checkers.history.columns import NEVER, Ints
+from checkers.logs.linear import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
+from checkers.objects.queue import QueueInput
+from checkers.objects.register import RegisterInput
+from checkers.objects.search import Operation
 
 STEP = 16
 

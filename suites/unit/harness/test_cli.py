@@ -188,7 +188,7 @@ def test_lists_have_one_line_each_and_the_same_as_json(what: str, capsys: pytest
 
 
 def test_every_check_has_a_question() -> None:
-    from checkers.check import CHECKS
+    from checkers.runs.checks import CHECKS
     from harness.commands.list import checker_modules, question_of
 
     assert set(checker_modules()) == {*CHECKS, "life-cycle"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.history import History
+from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict, worst
 from harness.judge import EXPECTATION, PHASES, judge, life_cycle
 from harness.recorder import Recorder

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.faults_bit import CANNOT_TELL
+from checkers.runs.fault_efficacy import CANNOT_TELL
 from checkers.verdict import Outcome, Verdict
 from harness.errors import UsageError
 from harness.matrix import (

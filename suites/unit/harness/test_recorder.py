@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.history import History
-from checkers.schema import TABLES
+from checkers.history.history import History
+from checkers.history.schema import TABLES
 from harness.errors import HistoryError
 from harness.recorder import Recorder, decode_journal, fold, read_journal, tables, write_tables
 

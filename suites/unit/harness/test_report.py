@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from checkers.history import History
+from checkers.history.history import History
 from harness import report, report_timeline
 from harness.recorder import Recorder
 from harness.run import run_scenario

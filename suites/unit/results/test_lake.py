@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.schema import TABLES
+from checkers.history.schema import TABLES
 from results.lake import SCHEMAS, LakeError, RunFolder, land
 
 DAY_MS = 1_795_800_000_000  # 2026-11-27 15:20 UTC

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.schema import TABLES
+from checkers.history.schema import TABLES
 from results.dashboard import build as build_page
 from results.lake import land
 from results.marts import build

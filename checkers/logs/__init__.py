@@ -1,0 +1,1 @@
+"""Theorems on logs whose server gives the offsets: linearizable, sequential, sessions, staleness, deliveries."""

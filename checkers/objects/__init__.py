@@ -1,0 +1,1 @@
+"""Theorems on single objects (queue, register, sets, mutex …) and the general search: columns in, violations out."""

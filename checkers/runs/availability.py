@@ -1,0 +1,296 @@
+"""Availability: when did nobody who asked get served, and how long after each fault did service return?
+
+Question: for each queue and kind of operation, in which stretches of time was no operation *invoked* that succeeded?
+
+Model. Successful operations are put on the axis by their invocation, so that a client's time-out (how long it waits for
+a dead broker) changes nothing. A *window* is a stretch between two neighbouring successes, or from the last one to the
+end of the load, in which at least one operation was invoked and did not succeed; it begins with the first such
+invocation and ends with the next success. What nobody asked is not unavailability.
+
+After a fault, for each queue: *detect* is the time from the fault to the first failing operation, *return* the time to
+the first success invoked after it (RTO); between them lie *restart*, *elect* and *route*, where somebody told of
+them. A promise is broken if
+
+    not-recovered     operations were invoked after heal + deadline, and none of them succeeded; also what applications
+                      asked their producers for, who ask nobody where they find no queue to write to
+    others-down       while the fault lasted (at least 1 s, 10 operations) a broker that it did not hit served nobody
+
+Limits. The resolution is the distance of invocations: it is reported (``resolution_ms``), windows shorter than that are
+invisible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from checkers.history.columns import Ints
+from checkers.history.facts import FaultFact, RunFacts, broker_name
+from checkers.history.history import History, seconds
+from checkers.runs.routes import views_of
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+KINDS = {"send": ("send",), "read": ("pull",)}
+_PERCENTILES = {"send_p50_us": 50, "send_p99_us": 99}
+OTHERS_FLOOR_NS = 1_000_000_000
+OTHERS_FLOOR_OPS = 10
+NO_QUEUE = -1
+
+
+@dataclass(frozen=True)
+class Window:
+    """No success of *kind* on *queue* was invoked in [begin_ns, end_ns); ``is_open``: none came after it either."""
+
+    kind: str
+    queue: int
+    begin_ns: int
+    end_ns: int
+    attempts: int
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Invocations of one kind on one queue, in order of time, and which of them succeeded."""
+
+    kind: str
+    queue: int
+    ns: Ints
+    success: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    op: Ints
+
+
+def lanes_of(history: History) -> list[Lane]:
+    """Sends and pulls of the load by queue (operations of the drain do not count)."""
+    ops = history.ops
+    lanes: list[Lane] = []
+    success = ops.outcome.mask("ok", "weak")
+    for kind, names in KINDS.items():
+        rows = np.flatnonzero(ops.f.mask(*names) & (ops.queue >= 0))
+        rows = rows[np.lexsort((ops.invoke_ns[rows], ops.queue[rows]))]
+        if not len(rows):
+            continue
+        queues, first = np.unique(ops.queue[rows], return_index=True)
+        for queue, its in zip(queues.tolist(), np.split(rows, first[1:]), strict=True):
+            lanes.append(Lane(kind, queue, ops.invoke_ns[its], success[its], ops.op[its]))
+    return lanes
+
+
+def _of_applications(history: History) -> list[Lane]:
+    """What applications wanted sent, in one lane: it goes to any queue of the topic."""
+    ops = history.ops
+    rows = np.flatnonzero(ops.f.mask("produce"))
+    rows = rows[np.argsort(ops.invoke_ns[rows], kind="stable")]
+    success = ops.outcome.mask("ok", "weak")[rows]
+    return [Lane("produce", NO_QUEUE, ops.invoke_ns[rows], success, ops.op[rows])] if len(rows) else []
+
+
+def windows_of(lane: Lane, end_ns: int) -> list[Window]:
+    """All windows of a lane; *end_ns*: when the load ended."""
+    failed = np.flatnonzero(~lane.success)
+    if not len(failed):
+        return []
+    good = np.flatnonzero(lane.success)
+    next_good = np.searchsorted(good, failed)
+    windows = []
+    _, first, counts = np.unique(next_good, return_index=True, return_counts=True)
+    for index, count in zip(first.tolist(), counts.tolist(), strict=True):
+        begin = int(lane.ns[failed[index]])
+        place = int(next_good[index])
+        is_open = place == len(good)
+        end = max(end_ns, int(lane.ns[-1])) if is_open else int(lane.ns[good[place]])
+        windows.append(Window(lane.kind, lane.queue, begin, end, count, is_open))
+    return windows
+
+
+def check_availability(history: History, facts: RunFacts) -> Verdict:
+    """Windows, times to return, and the promises about both."""
+    lanes = lanes_of(history)
+    end_ns = _end_of_load(history, facts)
+    windows = [window for lane in lanes for window in windows_of(lane, end_ns)]
+    returns = [
+        _return(history, lane, fault) | _milestones(history, facts, fault, history.queues.broker_of(lane.queue))
+        for fault in facts.faults
+        for lane in lanes
+    ]
+    asked = [*lanes, *_of_applications(history)]
+    anomalies = [*_not_recovered(history, facts, asked), *_others_down(history, facts, lanes)]
+    reasons = [] if any(lane.success.any() for lane in lanes) else ["no operation succeeded: nothing was available"]
+    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict(
+        "availability", outcome, tuple(anomalies), _measures(history, lanes, windows, returns), tuple(reasons)
+    )
+
+
+def _end_of_load(history: History, facts: RunFacts) -> int:
+    """The last invocation of the load."""
+    mask = history.ops.f.mask("send", "pull")
+    return int(history.ops.invoke_ns[mask].max(initial=0))
+
+
+def _return(history: History, lane: Lane, fault: FaultFact) -> dict[str, Any]:
+    """What one fault did to one lane; times in ns from the fault, −1: did not happen."""
+    after = int(np.searchsorted(lane.ns, fault.begin_ns))
+    failed = after + np.flatnonzero(~lane.success[after:])
+    healed = int(np.searchsorted(lane.ns, fault.heal_ns))
+    failed = failed[failed < max(healed, after + 1)] if len(failed) else failed
+    start = int(failed[0]) if len(failed) else after
+    if len(failed):  # what fails before the act is over may be a refusal, and the hit node may still serve the next
+        start = max(start, int(np.searchsorted(lane.ns, fault.inject_ns)))
+    good = start + np.flatnonzero(lane.success[start:])
+    return {
+        "fault": fault.fault,
+        "kind": lane.kind,
+        "queue": history.queues.name(lane.queue),
+        "hit": fault.hits(history.queues.broker_of(lane.queue)),
+        "detect_ns": int(lane.ns[failed[0]]) - fault.begin_ns if len(failed) else -1,
+        "return_ns": int(lane.ns[good[0]]) - fault.begin_ns if len(good) else -1,
+    }
+
+
+def _milestones(history: History, facts: RunFacts, fault: FaultFact, broker: str) -> dict[str, int]:
+    """What had to happen before service could return, in ns from the fault, −1 where it did not (or nobody told).
+
+    *restart*: a node of the broker was started; *elect*: one became master or leader; *route*: a NameServer took up
+    the broker (its own note), or named it again to a client that it had not named it to.
+    """
+    if not fault.hits(broker):
+        return {"restart_ns": -1, "elect_ns": -1, "route_ns": -1}
+    starts = [ns for node, its in facts.starts.items() if broker_name(node) == broker for ns in its]
+    events = history.events
+    roles = events.kind.mask("role")
+    elected = roles & events.step.mask("became_master", "became_leader")
+    mine = [row for row in np.flatnonzero(elected).tolist() if broker_name(events.node[row]) == broker]
+    registered = [
+        int(events.ns[row])
+        for row in np.flatnonzero(roles & events.step.mask("broker_registered")).tolist()
+        if f'"{broker}"' in events.detail[row]
+    ]
+    return {
+        "restart_ns": _first_after(fault.begin_ns, starts),
+        "elect_ns": _first_after(fault.begin_ns, events.ns[mine].tolist()),
+        "route_ns": _first_after(fault.begin_ns, registered or _listed_again(history, broker, fault.begin_ns)),
+    }
+
+
+def _first_after(begin_ns: int, instants: list[int]) -> int:
+    """From *begin_ns* to the first of *instants* after it, −1 without any."""
+    return min((ns for ns in instants if ns > begin_ns), default=begin_ns - 1) - begin_ns
+
+
+def _listed_again(history: History, broker: str, begin_ns: int) -> list[int]:
+    """When a NameServer first named *broker* to a client after an answer without it."""
+    found, missing = [], set()
+    for view in views_of(history):
+        if view.complete_ns > begin_ns and broker not in view.brokers:
+            missing.add(view.server)
+        elif view.server in missing and broker in view.brokers:
+            found.append(view.complete_ns)
+    return found
+
+
+def _not_recovered(history: History, facts: RunFacts, lanes: list[Lane]) -> list[Anomaly]:
+    """After heal and deadline somebody asked, and nobody was served."""
+    contract = facts.contract()
+    if contract is None:
+        return []
+    anomalies = []
+    for fault in facts.faults:
+        promise = contract.promise(fault.kind, facts.flush)
+        if promise is None or fault.effective == 0:
+            continue
+        deadline_ns = fault.heal_ns + promise.recover_within_ns
+        for lane in lanes:
+            late = int(np.searchsorted(lane.ns, deadline_ns))
+            if late < len(lane.ns) and not lane.success[late:].any() and not _hit_again(facts, fault, deadline_ns):
+                anomalies.append(_stuck(history, lane, late, fault, promise.recover_within_ns))
+    return anomalies
+
+
+def _hit_again(facts: RunFacts, fault: FaultFact, ns: int) -> bool:
+    return any(other is not fault and other.heal_ns > ns for other in facts.faults)
+
+
+def _stuck(history: History, lane: Lane, late: int, fault: FaultFact, within_ns: int) -> Anomaly:
+    queue = history.queues.name(lane.queue) if lane.queue != NO_QUEUE else ""
+    where = f" on {queue}" if queue else ""
+    op = int(lane.op[late])
+    sentence = (
+        f"No {lane.kind}{where} succeeded from {seconds(int(lane.ns[late]))} on, {len(lane.ns) - late} were tried, "
+        f"although {fault.words()} was healed at {seconds(fault.heal_ns)} and service was to be back within "
+        f"{seconds(within_ns)}. First: {history.op_text(op)}."
+    )
+    details = {"queue": queue, "kind": lane.kind, "fault": fault.fault}
+    return Anomaly("not-recovered", sentence, (op, int(lane.op[-1])), details)
+
+
+def _others_down(history: History, facts: RunFacts, lanes: list[Lane]) -> list[Anomaly]:
+    contract = facts.contract()
+    if contract is None:
+        return []
+    anomalies = []
+    for fault in facts.faults:
+        promise = contract.promise(fault.kind, facts.flush)
+        if promise is not None and promise.others_up:
+            anomalies += [_other_down(history, facts, fault, lane) for lane in lanes]
+    return [anomaly for anomaly in anomalies if anomaly is not None]
+
+
+def _other_down(history: History, facts: RunFacts, fault: FaultFact, lane: Lane) -> Anomaly | None:
+    broker = history.queues.broker_of(lane.queue)
+    first, last = (int(place) for place in np.searchsorted(lane.ns, (fault.inject_ns, fault.heal_ns)))
+    if last - first < OTHERS_FLOOR_OPS or lane.success[first:last].any():
+        return None
+    if int(lane.ns[last - 1] - lane.ns[first]) < OTHERS_FLOOR_NS or _touched(facts, broker, fault):
+        return None
+    queue = history.queues.name(lane.queue)
+    sentence = (
+        f"While {fault.words()} lasted, {queue}, which it did not hit, served none of {last - first} operations of "
+        f"kind {lane.kind}. First: {history.op_text(int(lane.op[first]))}."
+    )
+    ops = (int(lane.op[first]), int(lane.op[last - 1]))
+    return Anomaly("others-down", sentence, ops, {"queue": queue, "kind": lane.kind, "fault": fault.fault})
+
+
+def _touched(facts: RunFacts, broker: str, fault: FaultFact) -> bool:
+    """Whether any fault that overlaps *fault* in time hits *broker*, or all NameServers or clients are concerned."""
+    together = [f for f in facts.faults if f.begin_ns <= fault.heal_ns and f.heal_ns >= fault.begin_ns]
+    return any(f.hits(broker) or any(node.startswith("client-") for node in f.left) for f in together)
+
+
+def _measures(
+    history: History, lanes: list[Lane], windows: list[Window], returns: list[dict[str, Any]]
+) -> dict[str, Any]:
+    gaps = [int(np.diff(lane.ns).max()) for lane in lanes if lane.kind == "send" and len(lane.ns) > 1]
+    hit = [r["return_ns"] for r in returns if r["hit"] and r["kind"] == "send" and r["detect_ns"] >= 0]
+    return {
+        "windows": [
+            {
+                "kind": window.kind,
+                "queue": history.queues.name(window.queue),
+                "begin_ns": window.begin_ns,
+                "end_ns": window.end_ns,
+                "attempts": window.attempts,
+                "open": window.is_open,
+            }
+            for window in windows
+        ],
+        "returns": returns,
+        "longest_ms": max((w.end_ns - w.begin_ns for w in windows), default=0) // 1_000_000,
+        "rto_max_ms": max(hit, default=0) // 1_000_000,
+        "resolution_ms": max(gaps, default=0) // 1_000_000,
+        **_latencies(history),
+    }
+
+
+def _latencies(history: History) -> dict[str, int]:
+    """Median and 99th percentile of sends that succeeded, in microseconds; nothing if none did."""
+    ops = history.ops
+    rows = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak"))
+    took_ns = np.sort(ops.complete_ns[rows] - ops.invoke_ns[rows])
+    if not len(took_ns):
+        return {}
+    last = len(took_ns) - 1
+    return {name: int(took_ns[last * percent // 100]) // 1000 for name, percent in _PERCENTILES.items()}

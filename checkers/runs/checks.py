@@ -1,0 +1,81 @@
+"""All checks of a run in one call.
+
+Question: did this run keep the contract of its mode?
+
+Model. Every check is guarded: an exception in it is UNKNOWN with its traceback. The verdict of the run is the worst of
+the list (:func:`checkers.verdict.worst`). The order of the list is the order of the report: what may be believed first
+(``faults``), then what was lost (``accounting``), what contradicts itself (``log``), what slaves hold (``replicas``),
+who was not served (``availability``), what groups were told and given, and by whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from checkers.history.facts import RunFacts
+from checkers.history.groups import groups_of
+from checkers.history.history import History
+from checkers.runs.accounting import check_accounting
+from checkers.runs.acknowledged import check_promised
+from checkers.runs.availability import check_availability
+from checkers.runs.fault_efficacy import check_faults
+from checkers.runs.group_deliveries import check_deliveries
+from checkers.runs.group_offsets import check_offsets
+from checkers.runs.log import check_logs
+from checkers.runs.masters import check_masters
+from checkers.runs.minimum_offset import check_minimum, has_minimum
+from checkers.runs.propagation import check_effects
+from checkers.runs.replicas import check_replicas
+from checkers.runs.routes import check_routes
+from checkers.runs.slave_lag import check_following
+from checkers.runs.slave_reads import check_freshness, has_slave_reads
+from checkers.runs.slave_refusals import check_slaves
+from checkers.runs.suggestions import check_suggestions, has_suggestions
+from checkers.verdict import Outcome, Verdict, guarded
+
+Check = Callable[[History, RunFacts], Verdict]
+
+CHECKS: Final[dict[str, Check]] = {
+    "faults": lambda history, facts: check_faults(facts),
+    "accounting": check_accounting,
+    "log": check_logs,
+    "replicas": check_replicas,
+    "availability": check_availability,
+    "routes": check_routes,
+    "masters": check_masters,
+    "following": check_following,
+    "effects": check_effects,
+    "promised": check_promised,
+    "offsets": check_offsets,
+    "deliveries": check_deliveries,
+    "freshness": check_freshness,
+    "suggestions": check_suggestions,
+    "minimum": check_minimum,
+    "slaves": check_slaves,
+}
+"""Every check by name, in the order of the report."""
+
+NEEDS: Final[dict[str, Callable[[History], bool]]] = {
+    "masters": lambda history: "master" in history.ops.f.values,
+    "following": lambda history: "end" in history.ops.f.values,
+    "effects": lambda history: "act" in history.ops.f.values,
+    "routes": lambda history: "route" in history.ops.f.values,
+    "replicas": lambda history: "replica" in history.ops.f.values,
+    "offsets": lambda history: bool(groups_of(history)),
+    "deliveries": lambda history: bool(groups_of(history)),
+    "freshness": has_slave_reads,
+    "suggestions": has_suggestions,
+    "minimum": has_minimum,
+    "slaves": lambda history: "stray_send" in history.ops.f.values,
+}
+"""Checks that apply only where the history tells of such things."""
+
+
+def check_all(history: History, facts: RunFacts) -> list[Verdict]:
+    """Every check of *history* under *facts*; never empty. An empty history is UNKNOWN, not checked at all."""
+    if not len(history.ops):
+        return [Verdict("history", Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))]
+    asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name](history)]
+    asked = [name for name in asked if name != "promised" or facts.expect.get("sends")]
+    return [guarded(name, lambda check=CHECKS[name]: check(history, facts)) for name in asked]  # type: ignore[misc]

@@ -1,0 +1,461 @@
+"""Loss by mechanism: which lost messages does a power cut or a lost disk explain, and which does nothing?
+
+Question: an acknowledged message is not there any more. Is that what the mode allows?
+
+Model. Asynchronous flush keeps the tail of the commit log in the page cache. Every ``flushIntervalCommitLog`` a thread
+flushes if at least ``flushCommitLogLeastPages`` pages are dirty, and everything if ``flushCommitLogThoroughInterval``
+has passed since it last did (RocketMQ: FlushRealTimeService). So a power cut may take, of the hit broker's messages
+stored since the cut before:
+
+  suffix    nothing that lies before a survivor in that broker's log (by physical position; without positions by the
+            offsets of each queue); what came back later (:mod:`checkers.runs.resurrection`) did not survive
+  pages     nothing, if interval + slack before the cut the log already held leastPages + 1 pages from the first lost
+            byte on, but for the ends of files (:mod:`checkers.runs.flush_progress`)
+  age       nothing acknowledged longer ago than thorough interval + interval + slack
+
+A lost disk whose place a slave's copy takes (``adopt_slave``) may take a suffix too: nothing that lies before a
+survivor, and nothing that was acknowledged before the slave must have had it (:mod:`checkers.runs.replication_bound`).
+A lost disk that nothing replaces (``wipe``) takes all. A sector that went bad (``flip_bits``) takes the record that it
+belongs to and all behind it, since recovery ends a log before the first bad record. Which of these holds is the
+contract's ``loss``. What no fault may take is a failure; if SEND_OK was said without what it stands for, that is named
+(:mod:`checkers.runs.unearned_acks`).
+
+Time during which the node was paused or dead does not count: its flush thread did not run either. Everything else is a
+failure: loss without such an act, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
+none}``).
+
+Limits. The slack (contract, by backend) covers late timers and the duration of the force itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from checkers.history.columns import Bools, Ints
+from checkers.history.facts import MASTER_ID, FaultFact, RunFacts, broker_name
+from checkers.history.groups import of_slaves
+from checkers.history.history import History, seconds
+from checkers.history.ledger import WEAK, Ledger, ack_ns
+from checkers.runs.flush_progress import FlushRule, overdue
+from checkers.runs.replication_bound import acknowledged_alone, replicated_until
+from checkers.runs.resurrection import is_returned, judge_returned, returned
+from checkers.runs.unearned_acks import SYNC, FalseAcks, false_acks
+from checkers.verdict import Anomaly
+
+_NAMED = 20
+
+STANDS_STILL = ("pause", "kill", "stop", "cut_power", "wipe", "adopt_slave", "fail_sync", "flip_bits")
+"""Faults while which a node flushes nothing."""
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One power cut of one broker, and the messages it may have taken: those sent since the cut before."""
+
+    fault: FaultFact
+    lost: Ints
+    stored: Ints
+    """All messages that the broker had answered for by then, the lost ones included."""
+    kept_to: int = -1
+    """The greatest position of those that are still there."""
+
+
+def judge_loss(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> list[Anomaly]:
+    """An anomaly for each group of *lost* (message numbers), allowed where the mechanism explains it."""
+    anomalies: list[Anomaly] = []
+    brokers = _brokers(history, ledger, lost)
+    for broker in sorted(set(brokers)):
+        mine = lost[np.array([name == broker for name in brokers], dtype=np.bool_)]
+        anomalies += _judge_broker(history, facts, ledger, broker, mine)
+    return anomalies
+
+
+def judge_return(history: History, facts: RunFacts, ledger: Ledger) -> list[Anomaly]:
+    """An anomaly for each cut of a broker's log of which something came back."""
+    anomalies: list[Anomaly] = []
+    for broker in sorted(set(history.queues.broker.values)):
+        found = returned(history, ledger, broker, power_cuts(facts, broker))
+        anomalies += judge_returned(history, facts, ledger, broker, found)
+    return anomalies
+
+
+def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
+    return [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
+
+
+TAKES_DATA = ("cut_power", "wipe", "adopt_slave", "flip_bits", "promote")
+"""Faults after which a node may have less than it had."""
+
+
+def power_cuts(facts: RunFacts, broker: str) -> list[FaultFact]:
+    """Power cuts and lost disks of the master of *broker* that were not seen to have done nothing, in order."""
+    cuts = [fault for fault in facts.faults if fault.kind in TAKES_DATA and fault.effective != 0]
+    return [fault for fault in cuts if fault.hits(broker)]
+
+
+def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
+    anomalies: list[Anomaly] = []
+    cuts = power_cuts(facts, broker)
+    cut_of = _or_with_the_disk(facts, cuts, _ending_cut(history, ledger, cuts, lost))
+    unexplained = lost[cut_of == len(cuts)]
+    of_second = of_second_master(history, facts, ledger, broker, unexplained)
+    if of_second.any():
+        anomalies.append(_second_master(history, facts, ledger, broker, unexplained[of_second]))
+    if not of_second.all():
+        anomalies.append(_without_cut(history, facts, ledger, broker, unexplained[~of_second]))
+    everyone = _stored_by(history, ledger, broker)
+    epoch = _epoch(history, ledger, cuts, everyone)
+    for number, fault in enumerate(cuts):
+        if (cut_of == number).any():
+            cut = _Cut(fault, lost[cut_of == number], everyone[epoch <= number])
+            anomalies += _judge_cut(history, facts, ledger, broker, cut)
+    return anomalies
+
+
+def _stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
+    """Messages that *broker* answered for, promised or not."""
+    queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+    return np.flatnonzero((ledger.outcome <= WEAK) & np.isin(ledger.queue, queues))
+
+
+def _epoch(history: History, ledger: Ledger, cuts: list[FaultFact], messages: Ints) -> Ints:
+    """How many cuts were over when each message was sent."""
+    invoked = history.ops.invoke_event[ledger.row[messages]]
+    return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), invoked, side="right")
+
+
+def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: Ints) -> Ints:
+    """The cut that may have taken each message: the first after it was last known to be there (sent, or read)."""
+    last_seen = history.ops.invoke_event[ledger.row[lost]].copy()
+    if not cuts or not ledger.seen[lost].any():
+        return _first_after(cuts, last_seen)
+    of_master = history.ops.f.mask("pull", "drain") & ~of_slaves(history)
+    on_master = of_master[history.ops.rows(history.reads.op)]
+    rows = np.flatnonzero(np.isin(history.reads.message, lost) & on_master)
+    place = np.searchsorted(lost, history.reads.message[rows])
+    np.maximum.at(last_seen, place, history.ops.invoke_event[history.ops.rows(history.reads.op[rows])])
+    return _first_after(cuts, last_seen)
+
+
+def _or_with_the_disk(facts: RunFacts, cuts: list[FaultFact], cut_of: Ints) -> Ints:
+    """What was last seen before a fault that may take nothing went with the disk, if that was lost later: nobody can
+    tell any more that it had gone before."""
+    losses = [_loss_of(facts, cut) for cut in cuts]
+    later = [losses.index("all", number) if "all" in losses[number:] else number for number in range(len(cuts))]
+    moved = [place if losses[number] == "none" else number for number, place in enumerate(later)]
+    return np.array([*moved, len(cuts)], dtype=np.int64)[cut_of]
+
+
+def _first_after(cuts: list[FaultFact], event: Ints) -> Ints:
+    return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), event, side="left")
+
+
+def of_second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
+    """Which of *messages* the old master took after it had come back beside a promoted slave, before one of the two was
+    given up. A send to the promoted one says so (``detail`` by)."""
+    rows = ledger.row[messages]
+    found = np.zeros(len(messages), dtype=np.bool_)
+    by_old = np.array([not history.ops.detail[row].startswith('{"by"') for row in rows.tolist()], dtype=np.bool_)
+    for fault in facts.faults:
+        if fault.kind == "promote" and fault.hits(broker) and fault.effective == 1:
+            starts = [ns for ns in facts.starts.get(f"{broker}-0", ()) if fault.begin_ns < ns < fault.heal_ns]
+            since_ns = min(starts, default=fault.heal_ns)
+            completed = history.ops.complete_ns[rows]
+            found |= by_old & (since_ns < completed) & (history.ops.invoke_ns[rows] < fault.heal_ns)
+    return found
+
+
+def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
+    fault = next(fault for fault in facts.faults if fault.kind == "promote" and fault.hits(broker))
+    sentence = (
+        f"{_many(lost)} of {broker} lost with the data of the old master: it had come back while {fault.words()} was "
+        f"in force, so two masters of one name took messages, and it was the one that was given up at "
+        f"{seconds(fault.heal_ns)}. Nothing in this mode keeps two masters apart: the operator must."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, fault, allowed=True)
+
+
+def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
+    """No power cut of this broker came after these messages were acknowledged."""
+    first = int(lost[ack_ns(history, ledger, lost).argmin()])
+    op = int(history.ops.op[ledger.row[first]])
+    nearest = facts.nearest_fault(int(history.ops.complete_ns[ledger.row[first]]))
+    what = f"the nearest fault is {nearest.words()}" if nearest else "no fault was injected"
+    sentence = (
+        f"{_many(lost)} of {broker} gone, first {history.op_text(op)}, although no power cut of it followed; {what}."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, nearest, allowed=False)
+
+
+def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[Anomaly]:
+    refusal = _refusal(facts, cut.fault)
+    found = (
+        false_acks(history, facts, ledger, broker, cut.fault, cut.lost, power_cuts(facts, broker)) if refusal else None
+    )
+    if found is not None:
+        rest = np.setdiff1d(cut.lost, found.messages)
+        others = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest)) if len(rest) else []
+        return [_false_ok(history, ledger, broker, cut, found), *others]
+    if refusal:
+        first = int(cut.lost[ledger.position[cut.lost].argmin()])
+        op = history.op_text(int(history.ops.op[ledger.row[first]]))
+        sentence = f"{_many(cut.lost)} of {broker} gone after {cut.fault.words()}, first {op}. {refusal}"
+        return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=False)]
+    if _loss_of(facts, cut.fault) == "all":
+        sentence = (
+            f"{_many(cut.lost)} of {broker} lost by {cut.fault.words()}: its disk is gone, and with it all it had."
+        )
+        return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
+    survivors = cut.stored[ledger.drained[cut.stored] & _answered_before(history, ledger, cut)]
+    survivors = survivors[~is_returned(returned(history, ledger, broker, power_cuts(facts, broker)), survivors)]
+    in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
+    tail = cut.lost[~in_middle]
+    cut = replace(cut, kept_to=int(ledger.position[survivors].max(initial=-1)))
+    anomalies = []
+    if in_middle.any():
+        anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
+    confirmed = _confirmed_by_the_taken(history, facts, ledger, broker, cut, tail)
+    if confirmed.any():
+        anomalies.append(_although_confirmed(history, facts, ledger, broker, cut, tail[confirmed]))
+        tail = tail[~confirmed]
+    if len(tail):
+        judge = _TAIL_JUDGES[_loss_of(facts, cut.fault)]
+        anomalies.append(judge(history, facts, ledger, broker, cut, tail))
+    return anomalies
+
+
+def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
+    """Which messages were certainly stored before the cut: those in flight over it may have come after it."""
+    answered: Bools = history.ops.complete_event[ledger.row[cut.stored]] < cut.fault.inject_event
+    return answered
+
+
+def _loss_of(facts: RunFacts, fault: FaultFact) -> str:
+    contract = facts.contract()
+    promise = contract.promise(fault.kind, facts.flush) if contract else None
+    return promise.loss_with(_slaves_of(facts, fault)) if promise else "none"
+
+
+def _slaves_of(facts: RunFacts, fault: FaultFact) -> int:
+    """The fewest slaves that a broker has that *fault* hit."""
+    return min((len(facts.slaves(broker_name(node))) for node in fault.left), default=0)
+
+
+def _refusal(facts: RunFacts, fault: FaultFact) -> str:
+    """Why a loss by *fault* is no excuse at all; empty if it may be one."""
+    contract = facts.contract()
+    promise = contract.promise(fault.kind, facts.flush) if contract else None
+    if promise is None:
+        return f"The contract of {facts.mode} allows no loss by {fault.kind} with {facts.flush} flush."
+    if _loss_of(facts, fault) == "none":
+        return f"{facts.mode} with {facts.flush} flush promises: {promise.words}"
+    if facts.expect.get("lost") == "none":
+        return "The scenario expects that nothing is lost."
+    return ""
+
+
+def _before_a_survivor(history: History, ledger: Ledger, lost: Ints, survivors: Ints) -> Bools:
+    """Which lost messages lie before a survivor in the log of their node."""
+    known = ledger.position[lost] >= 0
+    last = int(ledger.position[survivors].max(initial=-1))
+    middle = known & (ledger.position[lost] < last)
+    for index in np.flatnonzero(~known).tolist():
+        row = int(ledger.row[lost[index]])
+        same = survivors[ledger.queue[survivors] == ledger.queue[lost[index]]]
+        middle[index] = bool((history.ops.offset[ledger.row[same]] > history.ops.offset[row]).any())
+    return middle
+
+
+def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints) -> Anomaly:
+    first = int(lost[ledger.position[lost].argmin()])
+    last = int(survivors[ledger.position[survivors].argmax()])
+    ops = history.ops.op[ledger.row[np.array([first, last])]].tolist()
+    sentence = (
+        f"{_many(lost)} of {broker} gone after {cut.fault.words()}, but not the end of its log: "
+        f"{history.op_text(ops[0])} at position {int(ledger.position[first])} is lost, while "
+        f"{history.op_text(ops[1])} at position {int(ledger.position[last])} survived. Only a suffix can be lost so."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
+
+
+def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: FalseAcks) -> Anomaly:
+    first = int(found.messages[ledger.position[found.messages].argmin()])
+    op = history.op_text(int(history.ops.op[ledger.row[first]]))
+    what = f"{_many(found.messages)} of {broker} lost by {cut.fault.words()}, first {op}"
+    sentence = f"{found.opening}: {what}. {found.mechanism}"
+    return _anomaly(history, ledger, broker, found.messages, sentence, cut.fault, allowed=False, kind=found.kind)
+
+
+def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
+    """The first lost record must be the one that holds the bad sector's first byte, or a later one."""
+    first = int(ledger.position[tail].min())
+    sector = cut.fault.position.get(f"{broker}-{MASTER_ID}", -1)
+    stored = ledger.position[cut.stored]
+    whole = int(((stored > first) & (stored <= sector)).sum())
+    opening = f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} on"
+    if whole:
+        sentence = f"{opening}. But the sector that went bad begins at {sector}, behind {whole} whole records of these."
+        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False)
+    sentence = f"{opening}, where a sector went bad at {sector}: recovery ends a log before the first bad record."
+    return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True)
+
+
+def _confirmed_by_the_taken(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
+) -> Bools:
+    """Which of *tail* only that slave can have confirmed whose data took the place."""
+    if facts.mode != SYNC or _loss_of(facts, cut.fault) != "unreplicated":
+        return np.zeros(len(tail), dtype=np.bool_)
+    begun_ns, acked_ns = history.ops.invoke_ns[ledger.row[tail]], ack_ns(history, ledger, tail)
+    return acknowledged_alone(facts, broker, cut.fault.slave_taken(broker), begun_ns, acked_ns)
+
+
+def _although_confirmed(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
+) -> Anomaly:
+    slave = cut.fault.slave_taken(broker)
+    others = " and ".join(node for node in facts.slaves(broker) if node != slave)
+    first = history.op_text(int(history.ops.op[ledger.row[lost[ledger.position[lost].argmin()]]]))
+    sentence = (
+        f"{_many(lost)} of {broker} lost by {cut.fault.words()}, first {first}. But SEND_OK meant the master and one "
+        f"slave, and {others} could confirm nothing from before they were sent until they were acknowledged: "
+        f"{slave}, whose data took the place, must have had them."
+    )
+    return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False)
+
+
+def _judge_unreplicated(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
+) -> Anomaly:
+    acked = ack_ns(history, ledger, tail)
+    age_ns = cut.fault.inject_ns - int(acked.min())
+    slave = cut.fault.slave_taken(broker)
+    bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns, slave)
+    first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
+    opening = (
+        f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
+        f"the oldest acknowledged {seconds(age_ns)} before"
+    )
+    is_allowed = age_ns <= bound_ns
+    judgement = (
+        f"{_why_unreplicated(facts, broker, slave)} (nothing older than {seconds(bound_ns)})."
+        if is_allowed
+        else f"But {slave or 'its slave'} must have had everything that is older than {seconds(bound_ns)}."
+    )
+    sentence = f"{opening}. {judgement}"
+    return _anomaly(
+        history, ledger, broker, tail, sentence, cut.fault, allowed=is_allowed, age_ns=age_ns, bound_ns=bound_ns
+    )
+
+
+def _why_unreplicated(facts: RunFacts, broker: str, slave: str) -> str:
+    others = [node for node in facts.slaves(broker) if node != slave]
+    if facts.mode != SYNC or not slave or not others:
+        return "Asynchronous replication allows that"
+    return (
+        f"SEND_OK meant the master and one slave: {' or '.join(others)} had them, and the data of {slave} took the "
+        f"place, which may lag behind"
+    )
+
+
+def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
+    rule = FlushRule.of(facts, broker)
+    idle_ns = _idle_ns(facts, broker, cut.fault.inject_ns)
+    acked = ack_ns(history, ledger, tail)
+    age_ns = cut.fault.inject_ns - int(acked.min())
+    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + idle_ns
+    first = int(ledger.position[tail].min())
+    last = int(ledger.position[tail].max())
+    running_ns = cut.fault.inject_ns - idle_ns
+    late = overdue(rule, first, cut.kept_to, lambda ns: _written_by(history, ledger, cut.stored, running_ns - ns))
+    opening = (
+        f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
+        f"the oldest acknowledged {seconds(age_ns)} before"
+    )
+    if first >= 0 and late is not None:
+        sentence = (
+            f"{opening}. But {late.dirty} bytes from there on were written {seconds(late.before_ns + idle_ns)} before "
+            f"the cut, more than {rule.least_pages} pages: the flush every {seconds(rule.interval_ns)} must have "
+            f"reached them."
+        )
+        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
+    if age_ns > bound_ns:
+        sentence = f"{opening}. But by the node's own settings nothing stays unflushed for {seconds(bound_ns)}."
+        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
+    sentence = f"{opening}. Asynchronous flush allows that (nothing older than {seconds(bound_ns)})."
+    sentence += _still_on_slaves(history, facts, tail)
+    return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True, age_ns=age_ns, bound_ns=bound_ns)
+
+
+_TAIL_JUDGES = {"unreplicated": _judge_unreplicated, "unflushed": _judge_unflushed, "decayed": _judge_decayed}
+
+
+def _still_on_slaves(history: History, facts: RunFacts, lost: Ints) -> str:
+    """The double hazard, in words: a slave had them, and the master came back without asking it."""
+    of_slaves = history.ops.f.mask("replica")[history.ops.rows(history.reads.op)]
+    rows = np.flatnonzero(of_slaves & np.isin(history.reads.message, lost))
+    if not len(rows):
+        return ""
+    count = len(np.unique(history.reads.message[rows]))
+    nodes = sorted({history.ops.node[row] for row in history.ops.rows(history.reads.op[rows]).tolist()})
+    how = "SEND_OK was said because it had them" if facts.mode.endswith("-sync") else "it had copied them in time"
+    return (
+        f" {count} of them are still on {', '.join(nodes)}: {how}, but the master came back with its own disk, asked "
+        f"nobody, and gave their places to other messages. Flushing before SEND_OK (flush: sync) would have kept them; "
+        f"so would the slave's data in the master's place (adopt_slave, promote) before the master was started."
+    )
+
+
+def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
+    """The greatest position that was acknowledged at or before *ns*."""
+    early = stored[ack_ns(history, ledger, stored) <= ns]
+    return int(ledger.position[early].max(initial=-1))
+
+
+def _idle_ns(facts: RunFacts, broker: str, until_ns: int) -> int:
+    """How long nodes of *broker* did not run before *until_ns*: paused, or dead after an earlier fault."""
+    spans = sorted(
+        (fault.begin_ns, min(fault.heal_ns, until_ns))
+        for fault in facts.faults
+        if fault.kind in STANDS_STILL and fault.hits(broker) and fault.begin_ns < until_ns
+    )
+    idle_ns = seen_ns = 0
+    for begin_ns, end_ns in spans:
+        idle_ns += max(0, end_ns - max(begin_ns, seen_ns))
+        seen_ns = max(seen_ns, end_ns)
+    return idle_ns
+
+
+def _many(messages: Ints) -> str:
+    return "1 acknowledged message" if len(messages) == 1 else f"{len(messages)} acknowledged messages"
+
+
+def _anomaly(
+    history: History,
+    ledger: Ledger,
+    broker: str,
+    lost: Ints,
+    sentence: str,
+    fault: FaultFact | None,
+    *,
+    allowed: bool,
+    kind: str = "lost",
+    age_ns: int = -1,
+    bound_ns: int = -1,
+) -> Anomaly:
+    by_position = lost[np.argsort(ledger.position[lost], kind="stable")]
+    rows = ledger.row[by_position[:_NAMED]]
+    details = {
+        "broker": broker,
+        "count": len(lost),
+        "fault": fault.fault if fault else "",
+        "messages": by_position[:_NAMED].tolist(),
+        "first_position": int(ledger.position[by_position[0]]),
+        "last_position": int(ledger.position[by_position[-1]]),
+        "oldest_age_ns": age_ns,
+        "bound_ns": bound_ns,
+        "seen_before": int(ledger.seen[lost].sum()),
+    }
+    return Anomaly(kind, sentence, tuple(history.ops.op[rows].tolist()), details, allowed)

@@ -1,0 +1,311 @@
+"""The check ``effects``: what an operator changed on one node is seen on the others, in time, and stays.
+
+Question: how long after an act does each node that must show it show it, does it stay so until the next act, and what
+is left of it when a master is lost?
+
+Model. For each act that was obeyed, each node that must show it and each subject: the first look that shows it tells
+the delay, to the distance of two looks. Bounds by subject (:data:`WITHIN`):
+
+    permission of …          3 s    a broker registers a changed permission at once (AdminBrokerProcessor); a
+                                    NameServer that is told obeys at once (RouteInfoManager)
+    order text of the route  3 s    the NameServer's own table (KVConfigManager)
+    topic is ordered        35 s    brokers register every 30 s (registerNameServerPeriod); without the entry 4.9 takes
+                                    the mark away again, and 5.x leaves it to the operator
+    topic, group, offset,    3 s    on the master, who was told; of delayed messages one second more
+    delay                   13 s    on a slave: copied every 10 s, first after 3 s (SlaveSynchronize, 4.9)
+                            67 s    on a slave of 5.x: every tick of 3 s that comes 60 s after the last copy
+    delay in the file       the same, but read in the slave's delayOffset.json: 4.9 writes that file and does not read
+                            it before it is started again, so that asking the slave tells nothing
+
+    not-shown     a node was asked and did not show it within its bound
+    gone-again    it was shown, and then it was not, although nothing else had been told
+    table-lost    what a master had been told is gone at the end, although its slave must have copied it, or no
+                  machine was lost
+
+Whoever was down or cut off before the bound was over is excused until he is back, has joined again (15 s; a slave asks
+no master before its next registration, 30 s later) and as long again as the bound; what comes later excuses nothing. A
+change whose machine lost data meanwhile is not waited for, nor an offset whose broker was killed (it is saved every
+5 s). A master that is replaced by its slave's data keeps what had been copied: what it forgets (``forgotten``) may not
+be older than the bound.
+
+Limits. A change that was superseded before its bound is not judged. Text values are compared, numbers only grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from checkers.history.facts import NEVER_NS, FaultFact, RunFacts, broker_name
+from checkers.history.history import History, seconds
+from checkers.history.observations import Acted, Looked, acts_of, looks_of, shows
+from checkers.runs.loss_rules import TAKES_DATA
+from checkers.runs.replication_bound import JOIN_NS
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+S: Final = 1_000_000_000
+LOOK_NS: Final = S
+"""Looks come every half second; one may just have been missed."""
+
+WITHIN: Final[Mapping[str, int]] = {
+    "permission": 3 * S,
+    "order": 3 * S,
+    "topic is ordered": 35 * S,
+    "topic": 3 * S,
+    "group": 3 * S,
+    "offset": 3 * S,
+    "delay": 4 * S,
+}
+COPIED_WITHIN: Final = {"4": 13 * S, "5": 67 * S}
+REGISTER_NS: Final = 30 * S
+TABLES: Final = ("topic", "group", "offset", "delay")
+DELAY_FILE: Final = "delay in the file"
+COPIED: Final = (*TABLES, DELAY_FILE)
+REPLACED_BY: Final = ("adopt_slave", "promote")
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One (act, node, subject) and what became of it; ``shown_ns`` −1: no look shows it."""
+
+    act: Acted
+    node: str
+    subject: str
+    value: Any
+    within_ns: int
+    until_ns: int
+    """When the next act on it was invoked, or the last look."""
+    shown_ns: int = -1
+
+    @property
+    def delay_ms(self) -> int:
+        return max(0, self.shown_ns - self.act.complete_ns) // 1_000_000
+
+
+def check_effects(history: History, facts: RunFacts) -> Verdict:
+    """Judge every act; UNKNOWN where nothing was done, or what was done could not be judged."""
+    acts, looks = acts_of(history), looks_of(history, "look")
+    by_node = _by_node(looks)
+    wanted = [w for act in acts if act.is_done for w in _wanted(facts, act, acts, by_node)]
+    tables = _forgotten(facts, acts, by_node)
+    anomalies = [
+        *(_not_shown(facts, w) for w in wanted if _is_late(facts, w)),
+        *(anomaly for w in wanted for anomaly in _gone_again(facts, w, by_node)),
+        *(_table_lost(facts, *lost) for lost in tables if not _may_forget(facts, lost)),
+    ]
+    reasons = [*_reasons(acts, wanted), *_never_told(wanted, by_node)]
+    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict("effects", outcome, tuple(anomalies), _measures(facts, acts, wanted, tables), tuple(reasons))
+
+
+def _by_node(looks: list[Looked]) -> dict[str, dict[str, list[Looked]]]:
+    """node → subject → looks that tell of it."""
+    found: dict[str, dict[str, list[Looked]]] = {}
+    for look in looks:
+        for subject in look.shown:
+            found.setdefault(look.node, {}).setdefault(subject, []).append(look)
+    return found
+
+
+def _wanted(
+    facts: RunFacts, act: Acted, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Looked]]]
+) -> Iterator[_Wanted]:
+    for node, its in act.shows.items():
+        for subject, told_value in its.items():
+            value = _kept(facts, subject, told_value)
+            if subject == "delay" and not node.endswith("-0") and _release(facts) == "4":
+                continue  # it is in the file, DELAY_FILE
+            told = by_node.get(node, {}).get(subject, [])
+            later = [a.invoke_ns for a in acts if a.invoke_ns > act.invoke_ns and subject in a.shows.get(node, {})]
+            last_ns = told[-1].invoke_ns if told else act.complete_ns
+            until_ns = last_ns if isinstance(value, int) else min(later, default=last_ns)
+            shown_ns = next(
+                (
+                    look.complete_ns
+                    for look in told
+                    if look.complete_ns > act.invoke_ns
+                    and look.invoke_ns <= until_ns
+                    and shows(look.shown[subject], value)
+                ),
+                -1,
+            )
+            yield _Wanted(act, node, subject, value, within_ns(facts, node, subject), until_ns, shown_ns)
+
+
+def _kept(facts: RunFacts, subject: str, value: Any) -> Any:
+    """What must be shown: 5.x never takes the mark of an ordered topic away (TopicConfigManager)."""
+    return "yes" if subject == "topic is ordered" and _release(facts) == "5" else value
+
+
+def within_ns(facts: RunFacts, node: str, subject: str) -> int:
+    """The bound of :data:`WITHIN`, or that of a slave's copy; with the backend's slack and the distance of looks."""
+    slack_ns = facts.slack_ns() + LOOK_NS
+    if _is_copied(node, subject):
+        return COPIED_WITHIN[_release(facts)] + slack_ns + (S if subject.startswith("delay") else 0)
+    return next(ns for name, ns in WITHIN.items() if subject == name or subject.startswith(f"{name} ")) + slack_ns
+
+
+def _is_copied(node: str, subject: str) -> bool:
+    """Whether *node* has it from its master."""
+    return subject in COPIED and not node.endswith("-0")
+
+
+def _release(facts: RunFacts) -> str:
+    return "5" if ":5" in facts.target else "4"
+
+
+def _is_late(facts: RunFacts, w: _Wanted) -> bool:
+    end_ns = w.shown_ns if w.shown_ns >= 0 else w.until_ns
+    return end_ns > _due_ns(facts, w)
+
+
+def _due_ns(facts: RunFacts, w: _Wanted) -> int:
+    """When the node must show it: faults that begin before that move it on, or to never."""
+    due_ns = w.act.complete_ns + w.within_ns
+    for fault in sorted(_faults_of(facts, w), key=lambda fault: fault.begin_ns):
+        if fault.begin_ns < due_ns and _back_ns(fault, w) > w.act.complete_ns:
+            due_ns = NEVER_NS if _takes_along(fault, w.subject) else max(due_ns, _back_ns(fault, w))
+    return due_ns
+
+
+def _back_ns(fault: FaultFact, w: _Wanted) -> int:
+    """The end of the bound that begins anew when whoever was hit has joined again."""
+    registration_ns = REGISTER_NS if _is_copied(w.node, w.subject) else 0
+    return min(NEVER_NS, fault.heal_ns + JOIN_NS + registration_ns + w.within_ns)
+
+
+def _takes_along(fault: FaultFact, subject: str) -> bool:
+    return fault.kind in TAKES_DATA or (fault.kind == "kill" and subject == "offset")
+
+
+def _excused(facts: RunFacts, w: _Wanted, end_ns: int) -> bool:
+    """Somebody who had a part in it was away between the act and *end_ns*, or had just come back."""
+    faults = _faults_of(facts, w)
+    return any(fault.begin_ns < end_ns and _back_ns(fault, w) > w.act.complete_ns for fault in faults)
+
+
+def _faults_of(facts: RunFacts, w: _Wanted) -> list[FaultFact]:
+    return [fault for fault in facts.faults if _concerns(fault, w.node) or _concerns(fault, w.act.node)]
+
+
+def _concerns(fault: FaultFact, node: str) -> bool:
+    """It hit the node, or another of the same broker name: a slave asks its master."""
+    names = {broker_name(hit) for hit in (*fault.left, *fault.right)}
+    return node in (*fault.left, *fault.right) or broker_name(node) in names
+
+
+def _not_shown(facts: RunFacts, w: _Wanted) -> Anomaly:
+    seen = f"it did after {w.delay_ms} ms" if w.shown_ns >= 0 else f"it did not until {seconds(w.until_ns)}"
+    sentence = (
+        f"{w.act.node} obeyed {w.act.name} at {seconds(w.act.complete_ns)}; {w.node} had to show {w.subject} as "
+        f"{w.value!r} within {seconds(w.within_ns)}, {seen}."
+    )
+    return Anomaly("not-shown", sentence, (w.act.op,), {"node": w.node, "subject": w.subject})
+
+
+def _gone_again(facts: RunFacts, w: _Wanted, by_node: Mapping[str, Mapping[str, list[Looked]]]) -> Iterator[Anomaly]:
+    if w.shown_ns < 0 or isinstance(w.value, int):
+        return
+    for look in by_node[w.node][w.subject]:
+        if w.shown_ns < look.invoke_ns and look.complete_ns < w.until_ns and not shows(look.shown[w.subject], w.value):
+            if not _excused(facts, w, look.complete_ns):
+                sentence = (
+                    f"{w.node} showed {w.subject} as {w.value!r} after {w.act.name}, and as "
+                    f"{look.shown[w.subject]!r} at {seconds(look.complete_ns)}, although nothing had been told since."
+                )
+                yield Anomaly("gone-again", sentence, (w.act.op, look.op), {"node": w.node, "subject": w.subject})
+            return
+
+
+# What a lost master takes along ---------------------------------------------------------------------------------------
+
+_Lost = tuple[str, str, Acted, int, int]
+"""node, subject, the first act of it that is gone, how many are, how old the first was when its master was hit (ns)."""
+
+
+def _forgotten(facts: RunFacts, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Looked]]]) -> list[_Lost]:
+    """Tables whose last look on the master does not show what the master had obeyed a bound before that look."""
+    found = []
+    for node in sorted({act.node for act in acts}):
+        for subject in TABLES:
+            told = by_node.get(node, {}).get(subject, [])
+            if not told:
+                continue
+            last = told[-1]
+            bound_ns = within_ns(facts, node, subject)
+            gone = [
+                act
+                for act in acts
+                if act.is_done
+                and subject in act.shows.get(node, {})
+                and act.complete_ns < last.invoke_ns - bound_ns
+                and not shows(last.shown[subject], act.shows[node][subject])
+            ]
+            if gone:
+                hit_ns = max((f.begin_ns for f in facts.faults if _concerns(f, node)), default=last.invoke_ns)
+                found.append((node, subject, gone[0], len(gone), hit_ns - gone[0].complete_ns))
+    return found
+
+
+def _may_forget(facts: RunFacts, lost: _Lost) -> bool:
+    """Its slave's data has taken its place, and could not have had the first one that is gone."""
+    node, subject, _, _, age_ns = lost
+    replaced = any(f.kind in REPLACED_BY and _concerns(f, node) and f.effective != 0 for f in facts.faults)
+    return replaced and age_ns <= within_ns(facts, f"{broker_name(node)}-1", subject)
+
+
+def _table_lost(facts: RunFacts, node: str, subject: str, act: Acted, count: int, age_ns: int) -> Anomaly:
+    sentence = (
+        f"{node} obeyed {act.name} at {seconds(act.complete_ns)}, {seconds(age_ns)} before the last fault of its "
+        f"broker; at the end that and {count - 1} later ones are gone, and no lost machine explains it."
+    )
+    return Anomaly("table-lost", sentence, (act.op,), {"node": node, "subject": subject, "count": count})
+
+
+# -- what it came to ---------------------------------------------------------------------------------------------------
+
+
+def _reasons(acts: list[Acted], wanted: list[_Wanted]) -> list[str]:
+    names = dict.fromkeys(act.name for act in acts)
+    refused = [name for name in names if not any(act.is_done for act in acts if act.name == name)]
+    told = {act.name: act.status for act in acts if not act.is_done}
+    reasons = [f"{name or 'an act'} was never obeyed: {told[name]}" for name in refused]
+    if not acts:
+        reasons.append("nothing was changed: there are no effects to look for")
+    elif not any(w.shown_ns >= 0 for w in wanted):
+        reasons.append("nobody was seen to show anything")
+    return reasons
+
+
+def _never_told(wanted: list[_Wanted], by_node: Mapping[str, Mapping[str, list[Looked]]]) -> list[str]:
+    """Who had to show something, and gave no answer about it in the whole run."""
+    silent = dict.fromkeys((w.node, w.subject) for w in wanted if w.subject not in by_node.get(w.node, {}))
+    return [f"{node} never told of {subject}" for node, subject in silent]
+
+
+def _measures(facts: RunFacts, acts: list[Acted], wanted: list[_Wanted], tables: list[_Lost]) -> dict[str, Any]:
+    """``shown_after_ms``: the longest undisturbed delay by act and kind of node; ``forgotten``: by subject how many
+    acts a lost master took along; ``forgotten_age_ms``: how long before the fault the oldest of them was obeyed."""
+    after: dict[str, int] = {}
+    for w in wanted:
+        if w.shown_ns >= 0 and not _excused(facts, w, w.shown_ns):
+            name = f"{w.act.name}/{_kind(w.node)}"
+            after[name] = max(after.get(name, 0), w.delay_ms)
+    return {
+        "acts": sum(act.is_done for act in acts),
+        "refused": sum(not act.is_done for act in acts),
+        "shown_after_ms": after,
+        "forgotten": {subject: count for _, subject, _, count, _ in tables},
+        **(
+            {"forgotten_age_ms": {subject: age_ns // 1_000_000 for _, subject, _, _, age_ns in tables}}
+            if tables
+            else {}
+        ),
+    }
+
+
+def _kind(node: str) -> str:
+    if node.startswith("namesrv-"):
+        return "namesrv"
+    return "master" if node.endswith("-0") else "slave"

@@ -1,0 +1,296 @@
+"""Replicas: does a slave hold what its master holds, message by message?
+
+Question: after everything was healed and had time to catch up, are the queues of slave and master the same?
+
+Model. The last look reads every queue on the master (``drain``) and on each slave (``replica``). A slave may begin
+later (a new one gets its master's last log file only), so from the first offset that it has on, both must be equal:
+
+    differs    the same offset holds two messages
+    missing    the slave ends before the master, or has a hole: it stopped following
+    ahead      the slave holds offsets that the master does not have
+
+Where a synchronous master said SEND_OK it said that a slave has the message. ``unreplicated-ok`` names those that no
+slave of it has, wherever in the queue one looks: a slave that was ahead of its restarted master reports a longer log
+than the master has, which the master takes for copies of what it stores (RocketMQ: HAService#notifyTransferSome).
+
+Any of them is a failure unless a fault that hit the master has a promise that says ``replicas: may-differ`` (a master
+that lost its tail, or all it had, is overtaken by its slave, and RocketMQ's classic replication never repairs that) and
+this very difference is one that such a slave explains (:mod:`checkers.runs.slave_ahead`).
+
+Limits. What is not in a queue of the run's topic is not compared (the bytes of the logs are, where tests do it). A
+slave's queue that was not read to its end proves nothing: UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from checkers.history.columns import Bools
+from checkers.history.facts import FaultFact, RunFacts, broker_name
+from checkers.history.history import History
+from checkers.history.ledger import OK, Ledger, ledger_of
+from checkers.runs.slave_ahead import Overtaken, overtaken
+from checkers.runs.unearned_acks import SYNC
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+Contents = dict[int, tuple[int, int]]
+"""Offset → (message, op that read it)."""
+
+
+def check_replicas(history: History, facts: RunFacts) -> Verdict:
+    """Compare every queue of every slave with its master's."""
+    anomalies: list[Anomaly] = []
+    reasons: list[str] = []
+    counts: Counter[str] = Counter()
+    ledger = ledger_of(history)
+    masters = _contents(history, history.ops.f.mask("drain"))
+    copies = {node: _contents(history, _of_slave(history, node)) for node in _slaves(history, facts)}
+    why = {node: _why(history, facts, ledger, node, masters, its) for node, its in copies.items()}
+    if facts.mode == SYNC:
+        anomalies += _unreplicated(history, facts, ledger, masters, copies, why)
+    for node, replicas in copies.items():
+        ended = _ended(history, node)
+        for queue in _queues_of(history, broker_name(node)):
+            if queue not in ended:
+                reasons.append(f"{history.queues.name(queue)} was not read to its end on {node}")
+                continue
+            found = _compare(masters.get(queue, {}), replicas.get(queue, {}))
+            counts.update({kind: len(offsets) for kind, offsets in found.items()})
+            sides = masters.get(queue, {}), replicas.get(queue, {})
+            anomalies += _anomalies(history, facts, node, queue, found, *sides, why[node])
+    outcome = _outcome(anomalies, reasons)
+    measures = {kind: counts[kind] for kind in _KINDS}
+    measures["unreplicated_ok"] = sum(a.details["count"] for a in anomalies if a.kind == "unreplicated-ok")
+    return Verdict("replicas", outcome, tuple(anomalies), measures, tuple(reasons))
+
+
+_NAMED = 20
+_KINDS = ("same", "differs", "missing", "ahead")
+_WORDS = {
+    "differs": "the same offsets hold different messages",
+    "missing": "the slave has not got these",
+    "ahead": "the slave has these, its master does not",
+}
+
+
+def _outcome(anomalies: list[Anomaly], reasons: list[str]) -> Outcome:
+    if any(not anomaly.allowed for anomaly in anomalies):
+        return Outcome.FAIL
+    return Outcome.UNKNOWN if reasons else Outcome.PASS
+
+
+def _slaves(history: History, facts: RunFacts) -> list[str]:
+    """Slaves that the run had, and those that were read."""
+    read = [
+        node for node in history.ops.node.values if (history.ops.f.mask("replica") & history.ops.node.mask(node)).any()
+    ]
+    brokers = set(history.queues.broker.values)
+    known = [node for node in facts.nodes if broker_name(node) in brokers and not node.endswith("-0")]
+    return sorted({*read, *known})
+
+
+def _of_slave(history: History, node: str) -> Bools:
+    return history.ops.f.mask("replica") & history.ops.node.mask(node)
+
+
+def _why(
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    node: str,
+    masters: dict[int, Contents],
+    replicas: dict[int, Contents],
+) -> Overtaken:
+    """What explains differences between *node* and its master."""
+    queues = _queues_of(history, broker_name(node))
+    on_master, on_slave = (
+        {(queue, offset): message for queue in queues for offset, (message, _) in side.get(queue, {}).items()}
+        for side in (masters, replicas)
+    )
+    return overtaken(history, facts, ledger, broker_name(node), on_master, on_slave)
+
+
+def _queues_of(history: History, broker: str) -> list[int]:
+    return [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+
+
+def _contents(history: History, of_ops: Bools) -> dict[int, Contents]:
+    """queue → what was read of it by the operations of *of_ops*."""
+    ops, reads = history.ops, history.reads
+    rows = ops.rows(reads.op)
+    contents: dict[int, Contents] = {}
+    for index in np.flatnonzero(of_ops[rows]).tolist():
+        queue = int(ops.queue[rows[index]])
+        contents.setdefault(queue, {})[int(reads.offset[index])] = (int(reads.message[index]), int(reads.op[index]))
+    return contents
+
+
+def _ended(history: History, node: str) -> set[int]:
+    """Queues of *node* of which an answer said that nothing follows."""
+    ops = history.ops
+    rows = ops.f.mask("replica") & ops.node.mask(node) & ops.status.mask("PULL_NOT_FOUND")
+    return set(ops.queue[rows].tolist())
+
+
+def _compare(master: Contents, slave: Contents) -> dict[str, list[int]]:
+    """Offsets by what is the matter with them."""
+    begin = min(slave, default=0)
+    found: dict[str, list[int]] = {kind: [] for kind in _KINDS}
+    for offset in sorted({*slave, *(offset for offset in master if offset >= begin)}):
+        if offset not in slave:
+            found["missing"].append(offset)
+        elif offset not in master:
+            found["ahead"].append(offset)
+        else:
+            found["same" if slave[offset][0] == master[offset][0] else "differs"].append(offset)
+    return found
+
+
+def _anomalies(
+    history: History,
+    facts: RunFacts,
+    node: str,
+    queue: int,
+    found: dict[str, list[int]],
+    master: Contents,
+    slave: Contents,
+    why: Overtaken,
+) -> list[Anomaly]:
+    """By kind: what a slave that was ahead explains, and what it does not."""
+    anomalies = []
+    for kind, words in _WORDS.items():
+        causes = {offset: _cause(kind, offset, master, slave, why) for offset in found[kind]}
+        for offsets in _alike(causes):
+            cause = causes[offsets[0]]
+            sentence = (
+                f"{history.queues.name(queue)} on {node}: {words}: {len(offsets)} of them, @{offsets[0]} to "
+                f"@{offsets[-1]}.{_because(facts, node, why, cause)}"
+            )
+            ops = [side[offsets[0]][1] for side in (master, slave) if offsets[0] in side]
+            details = {"node": node, "queue": queue, "count": len(offsets), "first_offset": offsets[0]}
+            is_allowed = cause is not None and _may_differ(facts)
+            anomalies.append(Anomaly(f"replica-{kind}", sentence, tuple(ops), details, allowed=is_allowed))
+    return anomalies
+
+
+def _alike(causes: dict[int, FaultFact | None]) -> list[list[int]]:
+    """Offsets, or messages, of the same cause together."""
+    groups: dict[str, list[int]] = {}
+    for number, cause in causes.items():
+        groups.setdefault(cause.fault if cause else "", []).append(number)
+    return list(groups.values())
+
+
+def _cause(kind: str, offset: int, master: Contents, slave: Contents, why: Overtaken) -> FaultFact | None:
+    """The fault that explains the difference at *offset*, on both sides where there are two."""
+    if kind == "missing":
+        return why.explains_lack(master[offset][0])
+    old = why.explains_surplus(slave[offset][0])
+    return old if kind == "ahead" or old is None else why.explains_lack(master[offset][0])
+
+
+def _because(facts: RunFacts, node: str, why: Overtaken, cause: FaultFact | None) -> str:
+    if cause is not None:
+        return f" {cause.words()} explains it: such a slave is never made equal again."
+    if why.faults:
+        return f" {why.faults[-1][0].words()} let the slave be ahead of its master, but that does not explain these."
+    return ""
+
+
+def _may_differ(facts: RunFacts) -> bool:
+    return facts.expect.get("replicas") != "agree"
+
+
+def _unreplicated(
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    masters: dict[int, Contents],
+    copies: dict[str, dict[int, Contents]],
+    why: dict[str, Overtaken],
+) -> list[Anomaly]:
+    """By broker: acknowledged, on the master, and on no slave that was read to its end; what slaves that were ahead
+    explain apart from what nothing does."""
+    by_broker: dict[str, list[int]] = {}
+    for queue, contents in masters.items():
+        broker = history.queues.broker_of(queue)
+        if slaves := [node for node in copies if broker_name(node) == broker]:
+            its = {node: copies[node].get(queue, {}) for node in slaves}
+            by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, its))
+    anomalies = []
+    for broker, messages in by_broker.items():
+        reasons = [its for node, its in why.items() if broker_name(node) == broker]
+        causes = {message: _cause_of_all(message, reasons) for message in messages}
+        is_stuck = _is_stuck(history, masters, broker, messages)
+        anomalies += [
+            _false_ok(history, facts, ledger, broker, alike, causes[alike[0]], is_stuck) for alike in _alike(causes)
+        ]
+    return anomalies
+
+
+def _cause_of_all(message: int, reasons: list[Overtaken]) -> FaultFact | None:
+    """The fault that explains why none of these slaves has *message*."""
+    causes = [why.explains_lack(message) for why in reasons]
+    return causes[0] if all(causes) else None
+
+
+def _is_stuck(history: History, masters: dict[int, Contents], broker: str, messages: list[int]) -> bool:
+    """Whether what no slave has goes on to the end of every queue: nothing is dispatched there any more."""
+    lacking, queues = frozenset(messages), _queues_of(history, broker)
+    ends = [masters[queue][max(masters[queue])][0] for queue in queues if masters.get(queue)]
+    return bool(ends) and all(end in lacking for end in ends)
+
+
+def _on_no_slave(
+    history: History, ledger: Ledger, queue: int, master: Contents, copies: dict[str, Contents]
+) -> list[int]:
+    """Messages of one queue; none where a slave was not read to its end. What is older than a new slave is not asked
+    for."""
+    if not all(queue in _ended(history, node) for node in copies):
+        return []
+    begin = min((min(its, default=0) for its in copies.values()), default=0)
+    copied = {message for its in copies.values() for message, _ in its.values()}
+    ours = (message for offset, (message, _) in sorted(master.items()) if offset >= begin and message >= 0)
+    return [message for message in ours if message not in copied and ledger.outcome[message] == OK]
+
+
+def _false_ok(
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    broker: str,
+    messages: list[int],
+    cause: FaultFact | None,
+    is_stuck: bool,
+) -> Anomaly:
+    by_position = sorted(messages, key=lambda message: int(ledger.position[message]))
+    first = by_position[0]
+    op = int(history.ops.op[ledger.row[first]])
+    at = int(ledger.position[first])
+    why = f": the slave was ahead of its restarted master, after {cause.words()}" if cause else ""
+    sentence = (
+        f"SEND_OK although the slave's log differs at {at}{why}. {_many(messages)} of {broker} that its synchronous "
+        f"master acknowledged can be read on no slave, first {history.op_text(op)}.{STUCK if is_stuck else ''}"
+    )
+    details = {"broker": broker, "count": len(messages), "first_position": at, "messages": by_position[:_NAMED]}
+    is_allowed = cause is not None and _may_differ(facts)
+    return Anomaly("unreplicated-ok", sentence, (op, _read_by(history, first)), details, allowed=is_allowed)
+
+
+STUCK = (
+    " The slave shows nothing of what came since: it stores and confirms bytes, and dispatches none, since its own end "
+    "is no border of a record of its master's."
+)
+
+
+def _many(messages: list[int]) -> str:
+    return "1 message" if len(messages) == 1 else f"{len(messages)} messages"
+
+
+def _read_by(history: History, message: int) -> int:
+    """The operation of the drain that read *message*."""
+    reads, ops = history.reads, history.ops
+    rows = np.flatnonzero((reads.message == message) & ops.f.mask("drain")[ops.rows(reads.op)])
+    return int(reads.op[rows[0]])

@@ -1,0 +1,77 @@
+"""How far behind a slave may be: until when must everything acknowledged have reached it?
+
+Question: the master's disk is gone and the slave's copy has taken its place. Which acknowledged messages may be
+missing?
+
+Model. A master pushes what it has to its slave; the lag is the contract's ``replication_lag_s`` plus the backend's
+slack. While the slave is down, paused or cut off, and until it has joined again, nothing is copied: such a
+*disturbance* stretches the lag back to its beginning. Joining again takes as long as the disturbance itself, since TCP
+waits ever longer, plus 15 s for RocketMQ's own pauses (5 s to look for the master, 5 s to the first report).
+
+    acknowledged ─────────┬── disturbance ──┬── joining ──┬─── ≤ lag ── loss of the disk
+        must be there     └───────────── may be missing ──┴──────────────────┘
+
+Of several synchronous slaves one has said that it has a message. Where all but one of them were seen to be away, ended,
+paused or cut off from their master, from before the send until its answer, it was that one, and no lag excuses it.
+
+Limits. Where nobody tells which slave it was, several count as one: the most disturbed decides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.history.columns import Bools, Ints
+from checkers.history.facts import MASTER_ID, FaultFact, RunFacts, broker_name
+
+JOIN_NS = 15_000_000_000
+ENDS_OR_PAUSES = ("kill", "stop", "pause", "cut_power")
+CUTS = ("partition", "isolate")
+
+
+def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> int:
+    """What *broker* acknowledged before this instant is on *slave* (if none is named: on its slaves) at *ns*."""
+    contract = facts.contract()
+    lag_ns = facts.slack_ns() + (contract.replication_lag_ns if contract else 0)
+    until_ns = ns - lag_ns
+    for fault in sorted(facts.faults, key=lambda fault: -fault.begin_ns):
+        if fault.begin_ns < ns and _disturbs(fault, broker, slave) and _joined_ns(fault) > until_ns:
+            until_ns = min(until_ns, fault.begin_ns - lag_ns)
+    return until_ns
+
+
+def _joined_ns(fault: FaultFact) -> int:
+    return fault.heal_ns + (fault.heal_ns - fault.begin_ns) + JOIN_NS
+
+
+def _disturbs(fault: FaultFact, broker: str, slave: str) -> bool:
+    """It ended, stopped or cut off the master of *broker* or *slave*; any slave, if none is named."""
+    pair = (f"{broker}-{MASTER_ID}", slave)
+    left, right = (
+        [node for node in side if broker_name(node) == broker and (not slave or node in pair)]
+        for side in (fault.left, fault.right)
+    )
+    if not fault.right:
+        return bool(left)
+    return fault.ports in ("any", "ha") and bool(left) and bool(right)
+
+
+def acknowledged_alone(facts: RunFacts, broker: str, slave: str, begun_ns: Ints, acked_ns: Ints) -> Bools:
+    """Which sends, by when they began and were answered, only *slave* can have confirmed, of the slaves of *broker*."""
+    alone = np.full(len(begun_ns), slave in facts.slaves(broker), dtype=np.bool_)
+    for other in facts.slaves(broker):
+        if other != slave:
+            away = np.zeros(len(begun_ns), dtype=np.bool_)
+            for fault in facts.faults:
+                if fault.effective == 1 and _is_away(fault, broker, other):
+                    away |= (fault.inject_ns < begun_ns) & (acked_ns < fault.heal_ns)
+            alone &= away
+    return alone
+
+
+def _is_away(fault: FaultFact, broker: str, slave: str) -> bool:
+    """Whether *slave* can confirm nothing to its master while *fault* lasts."""
+    if fault.kind in CUTS and fault.ports in ("any", "ha"):
+        master = f"{broker}-{MASTER_ID}"
+        return (master in fault.left and slave in fault.right) or (slave in fault.left and master in fault.right)
+    return fault.kind in ENDS_OR_PAUSES and slave in fault.left

@@ -1,0 +1,123 @@
+"""What came back: messages that lay behind the end of a log when it was recovered, and are there again at the end.
+
+Question: a power cut, or a sector that went bad, cut a log off. Did records of the part that was cut off turn up again,
+behind newer ones?
+
+Model. The first position that a log gives out after a cut is where the recovered log ended: *T*. A message of before
+the cut whose own position is T or more was cut off then, whatever anybody read in between. If the drain finds it, it
+came back. Two ways are known:
+
+    stale bytes       RocketMQ sets its write position to T and leaves the bytes behind T as they are; the scan of a
+                      later recovery does not compare a record's own position with where it stands, reads from the
+                      last new record on into the old ones (their borders line up where records are equally long)
+                      and takes them for its own (RocketMQ: CommitLog#recoverAbnormally)
+    a slave's data    the slave had kept what its master lost, and has taken its place since
+
+Neither is allowed: a queue that was seen to end at one message goes on with older ones.
+
+Limits. Only messages that were sent once, with a position in their answer; those in flight over the cut may have been
+stored after it, and count as neither. A cut after which nothing was stored, or
+nothing with a position, tells no T.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.history.columns import NEVER, Bools, Ints
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.history import History
+from checkers.history.ledger import WEAK, Ledger
+from checkers.verdict import Anomaly
+
+STALE_BYTES = "RocketMQ does not clear what lies behind the recovered end"
+STARTS_AGAIN = ("kill", "stop", "restart", "cut_power", "flip_bits")
+"""Faults after which a broker recovers its own log."""
+
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Returned:
+    """Messages that *cut* had cut off at position *end*, and that are there again."""
+
+    cut: FaultFact
+    end: int
+    messages: Ints
+
+
+def returned(history: History, ledger: Ledger, broker: str, cuts: list[FaultFact]) -> list[Returned]:
+    """By cut, in their order; cuts of which nothing came back are left out."""
+    mine = _stored_once(history, ledger, broker)
+    invoked = history.ops.invoke_event[ledger.row[mine]]
+    answered = history.ops.complete_event[ledger.row[mine]]
+    events = [*(cut.inject_event for cut in cuts), int(NEVER)]
+    found = []
+    for number, cut in enumerate(cuts):
+        later = mine[(invoked > cut.inject_event) & (invoked < events[number + 1])]
+        if not len(later):
+            continue
+        end = int(ledger.position[later].min())
+        before = mine[answered < cut.inject_event]
+        again = before[(ledger.position[before] >= end) & ledger.drained[before]]
+        if len(again):
+            found.append(Returned(cut, end, again[np.argsort(ledger.position[again], kind="stable")]))
+    return found
+
+
+def is_returned(found: list[Returned], messages: Ints) -> Bools:
+    """Which of *messages* are among them."""
+    again = np.concatenate([its.messages for its in found]) if found else messages[:0]
+    return np.isin(messages, again)
+
+
+def judge_returned(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, found: list[Returned]
+) -> list[Anomaly]:
+    """An anomaly for each cut of which something came back."""
+    return [_anomaly(history, facts, ledger, broker, its) for its in found]
+
+
+def _stored_once(history: History, ledger: Ledger, broker: str) -> Ints:
+    queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+    once = (ledger.outcome <= WEAK) & (ledger.position >= 0) & (ledger.attempts == 1)
+    return np.flatnonzero(once & np.isin(ledger.queue, queues))
+
+
+def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, its: Returned) -> Anomaly:
+    first = int(its.messages[0])
+    op = int(history.ops.op[ledger.row[first]])
+    many = "1 record" if len(its.messages) == 1 else f"{len(its.messages)} records"
+    sentence = (
+        f"{many} of before the cut at {its.end} came back behind newer ones: {_why(facts, broker, its.cut)}. {broker} "
+        f"gave out position {its.end} anew after {its.cut.words()}, first to come back {history.op_text(op)} at "
+        f"position {int(ledger.position[first])}."
+    )
+    details = {
+        "broker": broker,
+        "count": len(its.messages),
+        "fault": its.cut.fault,
+        "recovered_end": its.end,
+        "messages": its.messages[:_NAMED].tolist(),
+    }
+    reader = _reader(history, first)
+    return Anomaly("resurrected", sentence, (op, *([reader] if reader >= 0 else [])), details)
+
+
+def _why(facts: RunFacts, broker: str, cut: FaultFact) -> str:
+    """By which way, as far as the faults since tell."""
+    since = [fault for fault in facts.faults if fault.inject_ns > cut.inject_ns and fault.hits(broker)]
+    adopted = [fault for fault in since if fault.kind == "adopt_slave"]
+    if adopted:
+        return f"the slave had kept what its master lost, and its data took the place after {adopted[0].words()}"
+    again = [fault for fault in since if fault.kind in STARTS_AGAIN]
+    after = f", and the recovery after {again[-1].words()} read on into it" if again else ""
+    return f"{STALE_BYTES}{after}"
+
+
+def _reader(history: History, message: int) -> int:
+    """The last operation that read it, −1 if none did."""
+    rows = np.flatnonzero(history.reads.message == message)
+    return int(history.reads.op[rows[-1]]) if len(rows) else -1

@@ -1,0 +1,83 @@
+"""SEND_OK that was said without what it stands for: two ways that are known, named where a message is lost by them.
+
+Question: an acknowledged message is gone that no fault may take. Had the broker any reason to acknowledge it?
+
+    unforced-ok        SYNC_FLUSH, and every force failed when it was acknowledged. RocketMQ catches what a force throws
+                       and counts it as a flush (RocketMQ: MappedFile#flush); the next power cut shows it
+    unreplicated-ok    a synchronous master that had lost the end of its log, while its slave had not. The slave reports
+                       where *its* log ends, the master takes that for copies of whatever it stores up to there
+                       (RocketMQ: HAConnection, HAService#notifyTransferSome); the loss of its disk shows it, and so
+                       does a look at both (:mod:`checkers.runs.replicas`)
+
+Limits. The way is concluded from the faults of the run and the times of the acknowledgements, not seen in the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.history.columns import Ints
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.history import History
+from checkers.history.ledger import Ledger, ack_ns
+
+SYNC = "multi-master-multi-slave-sync"
+"""The mode in which SEND_OK says that a slave has the message."""
+
+
+@dataclass(frozen=True)
+class FalseAcks:
+    """Messages that were acknowledged falsely, the anomaly's kind, and how it came to that."""
+
+    kind: str
+    messages: Ints
+    opening: str
+    mechanism: str
+
+
+def false_acks(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
+) -> FalseAcks | None:
+    """Those of *lost*, which *by* took; *cuts* are all faults that took data from *broker*. ``None``: none of them."""
+    found = None
+    if by.kind == "cut_power" and facts.flush == "sync":
+        found = _unforced(history, facts, ledger, broker, by, lost)
+    elif by.kind == "adopt_slave" and facts.mode == SYNC:
+        found = _uncopied(history, ledger, by, lost, cuts)
+    return found if found is not None and len(found.messages) else None
+
+
+def _unforced(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, by: FaultFact, lost: Ints
+) -> FalseAcks | None:
+    failing = [f for f in facts.faults if f.kind == "fail_sync" and f.effective == 1 and f.hits(broker)]
+    before = [fault for fault in failing if fault.begin_ns < by.inject_ns]
+    if not before:
+        return None
+    acked, mine = ack_ns(history, ledger, lost), np.zeros(len(lost), dtype=np.bool_)
+    for fault in before:
+        mine |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
+    mechanism = (
+        f"From {before[-1].words()} on every force failed with EIO ({before[-1].failed} of them): the broker takes a "
+        f"force that failed for a flush."
+    )
+    return FalseAcks("unforced-ok", lost[mine], "SEND_OK although fsync failed", mechanism)
+
+
+def _uncopied(
+    history: History, ledger: Ledger, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
+) -> FalseAcks | None:
+    """What an adopted slave does not have, stored after its master had lost the end of its log."""
+    earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and cut.kind != "adopt_slave"]
+    if not earlier:
+        return None
+    mine = lost[history.ops.invoke_event[ledger.row[lost]] > earlier[-1].inject_event]
+    at = int(ledger.position[mine].min(initial=2**62))
+    mechanism = (
+        f"After {earlier[-1].words()} the slave was ahead of its restarted master, which took the slave's longer log "
+        f"for copies."
+    )
+    return FalseAcks("unreplicated-ok", mine, f"SEND_OK although the slave's log differs at {at}", mechanism)

@@ -1,0 +1,161 @@
+"""Outcomes of answers, promises of modes, and what a run's events tell about its faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.contract import classify, contract_of, known_modes
+from checkers.history.facts import FaultFact
+from checkers.history.history import History
+from checkers.runs.checks import CHECKS, check_all
+from checkers.runs.fault_efficacy import check_faults
+from checkers.verdict import Outcome, worst
+from suites.unit.checkers.build import MS, Build
+
+SEND = [
+    ("SEND_OK", "ok"),
+    ("FLUSH_DISK_TIMEOUT", "weak"),
+    ("FLUSH_SLAVE_TIMEOUT", "weak"),
+    ("SLAVE_NOT_AVAILABLE", "weak"),
+    ("SYSTEM_BUSY", "fail"),
+    ("MESSAGE_ILLEGAL", "fail"),
+    ("SERVICE_NOT_AVAILABLE", "fail"),
+    ("NO_PERMISSION", "fail"),
+    ("TOPIC_NOT_EXIST", "fail"),
+    ("CONNECT_FAILED", "fail"),
+    ("SYSTEM_ERROR", "info"),
+    ("TIMEOUT", "info"),
+    ("CONNECTION_CLOSED", "info"),
+    ("CODE_999", "info"),
+]
+
+
+@pytest.mark.parametrize(("status", "outcome"), SEND)
+def test_only_send_ok_is_promised(status: str, outcome: str) -> None:
+    assert classify("send", status) == outcome
+
+
+@pytest.mark.parametrize(
+    ("f", "status", "outcome"),
+    [
+        ("pull", "FOUND", "ok"),
+        ("drain", "PULL_NOT_FOUND", "ok"),
+        ("pull", "PULL_OFFSET_MOVED", "ok"),
+        ("pull", "TOPIC_NOT_EXIST", "fail"),
+        ("pull", "TIMEOUT", "info"),
+        ("query_max", "OK", "ok"),
+        ("fetch_offset", "QUERY_NOT_FOUND", "ok"),
+        ("create_topic", "CONNECT_FAILED", "fail"),
+    ],
+)
+def test_other_operations(f: str, status: str, outcome: str) -> None:
+    assert classify(f, status) == outcome
+
+
+@pytest.mark.parametrize("mode", known_modes())
+def test_every_mode_promises_something_for_every_fault_and_flush(mode: str) -> None:
+    contract = contract_of(mode)
+    assert contract is not None
+    for fault in ("none", "kill", "stop", "restart", "pause", "cut_power", "partition", "isolate"):
+        for flush in ("sync", "async"):
+            promise = contract.promise(fault, flush)
+            assert promise is not None, (fault, flush)
+            assert (promise.loss == "unflushed") == (fault == "cut_power" and flush == "async")
+            assert promise.words.endswith(".")
+            assert promise.source
+
+
+@pytest.mark.parametrize("fault", ["adopt_slave", "promote"])
+def test_one_copy_is_what_send_ok_of_a_master_with_several_slaves_means(fault: str) -> None:
+    contract = contract_of("multi-master-multi-slave-sync")
+    assert contract is not None
+    promise = contract.promise(fault, "async")
+    assert promise is not None
+    assert [promise.loss_with(slaves) for slaves in (0, 1, 2, 3)] == ["none", "none", "unreplicated", "unreplicated"]
+
+
+def test_an_unknown_mode_has_no_contract() -> None:
+    assert contract_of("no-such-mode") is None
+
+
+def test_a_fault_is_what_its_events_say() -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.fault("cut_power", "broker-a-0", 50, 52, heal=60)
+    (fault,) = build.facts().faults
+    assert (fault.kind, fault.left, fault.begin_ns, fault.inject_ns, fault.heal_ns) == (
+        "cut_power",
+        ("broker-a-0",),
+        50 * MS,
+        52 * MS,
+        60 * MS,
+    )
+    assert (fault.effective, fault.is_gone) == (1, 1)
+    assert fault.hits("broker-a")
+    assert not fault.hits("broker-b")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "ports", "hit"),
+    [
+        (("client-1",), ("broker-a-0", "broker-b-0"), "any", ["broker-a", "broker-b"]),
+        (("broker-a-0",), ("broker-b-0", "namesrv-1", "client-1"), "any", ["broker-a"]),
+        (("broker-a-0",), ("broker-a-1",), "ha", []),
+        (("broker-a-0",), ("namesrv-1", "client-1"), "namesrv", []),
+        (("namesrv-1",), ("client-1",), "any", []),
+    ],
+)
+def test_a_cut_hits_the_brokers_it_parts_from_clients(
+    left: tuple[str, ...], right: tuple[str, ...], ports: str, hit: list[str]
+) -> None:
+    fault = FaultFact("f1", "partition", left, right, ports=ports)
+    assert [broker for broker in ("broker-a", "broker-b") if fault.hits(broker)] == hit
+
+
+@pytest.mark.parametrize(
+    ("bit", "gone", "outcome"), [(1, 1, "PASS"), (0, 1, "UNKNOWN"), (-1, 1, "UNKNOWN"), (1, 0, "UNKNOWN")]
+)
+def test_a_fault_that_did_not_bite_or_is_not_gone_is_unknown(bit: int, gone: int, outcome: str) -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.fault("kill", "broker-a-0", 50, 52, heal=60, bit=bit, gone=gone)
+    verdict = check_faults(build.facts())
+    assert verdict.outcome.name == outcome
+    assert len(verdict.reasons) == (outcome == "UNKNOWN")
+
+
+def test_a_fault_that_fitted_nobody_is_unknown() -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    for step in ("resolve", "inject", "probe"):
+        build.event(50, "fault", step, "", "f1", 0, do="kill", reason="slaves fits no node of this cluster")
+    verdict = check_faults(build.facts())
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "slaves fits no node" in verdict.reasons[0]
+
+
+def test_an_empty_history_is_unknown() -> None:
+    verdicts = check_all(History.from_rows({}), Build().facts())
+    assert worst(verdicts) is Outcome.UNKNOWN
+
+
+def test_a_good_run_passes_every_check_by_name() -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.drain(10, 11, 0, [0])
+    build.drained(12, 1)
+    verdicts = check_all(build.history(), build.facts())
+    assert [verdict.check for verdict in verdicts] == ["faults", "accounting", "log", "availability"]
+    assert worst(verdicts) is Outcome.PASS
+
+
+def test_a_checker_that_raises_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setitem(CHECKS, "log", broken)
+    build = Build()
+    build.send(0, 1, 0, 0)
+    by_name = {verdict.check: verdict for verdict in check_all(build.history(), build.facts())}
+    assert by_name["log"].outcome is Outcome.UNKNOWN
+    assert "boom" in by_name["log"].reasons[0]

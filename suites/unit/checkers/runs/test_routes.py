@@ -1,0 +1,106 @@
+"""What NameServers may list when: at once after an end, after 120 s of silence, never without a reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from checkers.runs.routes import check_routes
+from checkers.verdict import Outcome, Verdict
+from suites.unit.checkers.build import Build
+
+BOTH = ("broker-a", "broker-b")
+
+
+def asked(build: Build, times_s: range, brokers: tuple[str, ...], server: str = "namesrv-1") -> None:
+    for second in times_s:
+        detail = json.dumps({broker: {"ids": [0], "queues": [2, 2]} for broker in brokers})
+        build.op("route", second * 1000, second * 1000 + 1, "OK", node=server, count=len(brokers), detail=detail)
+
+
+def judge(build: Build) -> Verdict:
+    return check_routes(build.history(), build.facts(mode="multi-master"))
+
+
+def run_of(do: str, gone_s: int, end_s: int = 200, heal_s: int | None = None) -> Build:
+    """broker-a is hit at 10 s; the NameServer lists it until *gone_s*, then not."""
+    build = Build()
+    build.fault(do, "broker-a-0", 10_000, 10_001, heal=None if heal_s is None else heal_s * 1000)
+    asked(build, range(1, gone_s), BOTH)
+    asked(build, range(gone_s, end_s), ("broker-b",))
+    return build
+
+
+@pytest.mark.parametrize(
+    ("do", "gone_s", "kinds"),
+    [
+        ("kill", 11, []),
+        ("kill", 14, []),
+        ("kill", 30, ["stale-route"]),
+        ("stop", 30, ["stale-route"]),
+        ("pause", 135, []),
+        ("pause", 110, []),
+        ("pause", 60, ["dropped-early"]),
+        ("pause", 160, ["stale-route"]),
+        ("cut_power", 100, []),
+        ("cut_power", 160, ["stale-route"]),
+    ],
+)
+def test_a_broker_leaves_the_routes_in_time_and_not_before(do: str, gone_s: int, kinds: list[str]) -> None:
+    verdict = judge(run_of(do, gone_s))
+    assert [anomaly.kind for anomaly in verdict.anomalies] == kinds
+
+
+def test_a_broker_that_is_well_stays_listed() -> None:
+    build = Build()
+    asked(build, range(1, 10), BOTH)
+    asked(build, range(10, 12), ("broker-a",))
+    verdict = judge(build)
+    assert [anomaly.kind for anomaly in verdict.anomalies] == ["dropped-early"]
+    assert verdict.anomalies[0].sentence.startswith("namesrv-1 no longer listed broker-b at 10.001 s (2 such answers)")
+
+
+def test_a_nameserver_that_was_hit_learns_again_for_a_while() -> None:
+    build = Build()
+    build.fault("kill", "namesrv-1", 10_000, 10_001, heal=20_000)
+    asked(build, range(1, 10), BOTH)
+    asked(build, range(21, 40), ("broker-a",))
+    assert judge(build).outcome is Outcome.PASS
+    asked(build, range(60, 62), ("broker-a",))
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == ["dropped-early"]
+
+
+def test_other_nameservers_are_not_excused() -> None:
+    build = Build()
+    build.fault("kill", "namesrv-2", 10_000, 10_001, heal=20_000)
+    asked(build, range(1, 10), BOTH)
+    asked(build, range(21, 40), ("broker-a",))
+    assert [anomaly.details["server"] for anomaly in judge(build).anomalies] == ["namesrv-1"]
+
+
+@pytest.mark.parametrize(
+    ("server", "gone_s", "kinds"),
+    [
+        ("namesrv-1", 110, []),
+        ("namesrv-1", 180, ["stale-route"]),
+        ("namesrv-2", 200, []),
+        ("namesrv-2", 120, ["dropped-early"]),
+    ],
+)
+def test_a_cut_counts_only_for_the_nameserver_behind_it(server: str, gone_s: int, kinds: list[str]) -> None:
+    build = Build()
+    build.fault("partition", "broker-a-0", 10_000, 10_001, right=["namesrv-1"])
+    asked(build, range(1, gone_s), BOTH, server)
+    asked(build, range(gone_s, 200), ("broker-b",), server)
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == kinds
+
+
+def test_how_long_a_broker_stayed_is_measured() -> None:
+    assert judge(run_of("kill", 13)).measures["left_after_ms"] == {"f1/broker-a/namesrv-1": 3000}
+
+
+def test_nobody_asked_is_unknown() -> None:
+    build = Build()
+    build.send(0, 1, 0, 0)
+    assert judge(build).outcome is Outcome.UNKNOWN

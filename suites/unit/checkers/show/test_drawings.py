@@ -1,0 +1,25 @@
+"""The drawings of the documentation are what their examples make, and every page shows drawings that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.draw_checkers import drawings
+
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "checkers"
+
+
+def test_committed_drawings_are_up_to_date() -> None:
+    made = drawings()
+    assert {path.name for path in made} == {path.name for path in (DOCS / "drawings").iterdir()}
+    for path, text in made.items():
+        assert path.read_text(encoding="utf-8") == text, f"run scripts/draw_checkers.py: {path.name} differs"
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
