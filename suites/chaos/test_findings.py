@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ from checkers.verdict import Anomaly, Outcome
 from faults.plan import bind_fault
 from harness.judge import EXPECTATION
 from harness.run import RunResult, run_scenario
-from harness.scenario import SECOND, Expect, Scenario, Topology, Workload, find
+from harness.scenario import SECOND, Expect, Scenario, Topology, Workload, find, shipped
 from harness.scenario_file import load
 from harness.summary import is_as_expected, lines_of
 
@@ -147,6 +146,5 @@ def test_a_finding_that_is_not_shown_is_unknown_and_not_as_expected(chaos_run: C
 
 
 def test_every_finding_that_comes_with_the_project_is_one_of_these() -> None:
-    folder = Path(__file__).parent / "scenarios"
-    failing = {path.stem for path in folder.glob("finding-*.yaml") if load(path).expect.verdict}
+    failing = {path.stem for path in shipped() if path.stem.startswith("finding-") and load(path).expect.verdict}
     assert failing == FINDINGS.keys()

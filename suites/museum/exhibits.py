@@ -16,11 +16,9 @@ from typing import Final
 
 from checkers.verdict import Anomaly, Outcome, Verdict
 from harness.run import RunResult, run_scenario
-from harness.scenario import Scenario
+from harness.scenario import MUSEUM, Scenario
 from harness.scenario_file import load
 from reference_impl.defects import DEFECTS
-
-SCENARIOS: Final = Path(__file__).with_name("scenarios")
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Exhibit:
     @property
     def path(self) -> Path:
         """The scenario's file."""
-        return SCENARIOS / f"museum-{self.scenario}.yaml"
+        return MUSEUM / f"museum-{self.scenario}.yaml"
 
 
 LOST: Final = ("lost",)

@@ -12,9 +12,9 @@ import pytest
 
 from checkers.runs.checks import CHECKS
 from checkers.verdict import Outcome
-from harness.scenario import find
+from harness.scenario import MUSEUM, find
 from reference_impl.defects import DEFECTS
-from suites.museum.exhibits import EXHIBITS, SCENARIOS, proof, run, scenario_of
+from suites.museum.exhibits import EXHIBITS, proof, run, scenario_of
 from suites.museum.hunt import read_findings
 
 FINDINGS = read_findings()
@@ -28,7 +28,7 @@ def test_every_planted_bug_is_an_exhibit_and_names_a_check_that_there_is():
 
 
 def test_every_scenario_of_the_museum_is_used_and_found_by_name():
-    paths = sorted(SCENARIOS.glob("*.yaml"))
+    paths = sorted(MUSEUM.glob("*.yaml"))
     assert paths == sorted({exhibit.path for exhibit in EXHIBITS.values()})
     for path in paths:
         assert scenario_of(path).name == path.stem
