@@ -23,7 +23,6 @@ from harness.backends.backend import Target
 from harness.errors import BackendUnavailable, UsageError
 from harness.scenario import Scenario, topology_of
 from harness.worlds import check_backend
-from reference_impl.defects import DEFECTS, checked_defects
 
 PAUSES_CLIENTS: Final = ("pause", "isolate", "partition", "step_clock")
 
@@ -46,6 +45,10 @@ def check_plan(scenario: Scenario, backend: str, target: str) -> None:
 
 def check_plantable(defects: Sequence[str], target: Target, servers: Sequence[str]) -> None:
     """``UsageError`` for a planted bug that does not exist, ``BackendUnavailable`` for one that no node can have."""
+    if not defects:
+        return
+    from reference_impl.defects import DEFECTS, checked_defects
+
     try:
         checked_defects(defects)
     except ValueError as error:

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from reference_impl.configuration import Properties, parse_properties, property_names
-from reference_impl.defects import DEFECTS, checked_defects
+from reference_impl.configuration import Properties, parse_properties
 
 if TYPE_CHECKING:
     from reference_impl.environment import Role
@@ -60,8 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("-p", "--port", type=int, help=f"listenPort ({port})")
         one.add_argument("--home", type=Path, default=Path(node), metavar="DIR", help=f"the node's folder (./{node})")
         one.add_argument("--notes", type=Path, metavar="FILE", help="trace as JSON lines, - for standard output")
-        choices = [name for name, defect in DEFECTS.items() if defect.node == node]
-        one.add_argument("--defect", action="append", default=[], choices=choices, help="plant a bug")
+        one.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug")
         if node == "broker":
             one.add_argument("-n", "--namesrv", metavar="HOST:PORT[;…]", help="namesrvAddr")
     return parser
@@ -79,36 +77,18 @@ def _properties(arguments: argparse.Namespace) -> Properties:
 
 
 def _role(arguments: argparse.Namespace, properties: Properties) -> Role:
+    from reference_impl.node import build_node, known_properties
+
+    _report(properties.unknown(known_properties(arguments.node)))
     try:
-        return _ROLES[arguments.node](properties, arguments.defect)
+        return build_node(arguments.node, properties.values, arguments.defect)
     except ValueError as error:
         raise properties.locate(error) from error
-
-
-def _name_server(properties: Properties, defects: Sequence[str]) -> Role:
-    from reference_impl.namesrv import NameServer, NamesrvConfig
-
-    _report(properties.unknown(property_names(NamesrvConfig)))
-    return NameServer(NamesrvConfig.from_properties(properties.values), checked_defects(defects, "namesrv"))
-
-
-def _broker(properties: Properties, defects: Sequence[str]) -> Role:
-    from reference_impl.broker import Broker, BrokerConfig
-    from reference_impl.replication import ReplicationConfig
-    from reference_impl.store import StoreConfig
-
-    every = BrokerConfig.from_properties({"release": "5.3.3"})
-    names = [*every.described(), *StoreConfig.property_names(), *ReplicationConfig.names()]
-    _report(properties.unknown(names))
-    return Broker(BrokerConfig.from_properties(properties.values), checked_defects(defects, "broker"))
 
 
 def _report(sentences: Sequence[str]) -> None:
     for sentence in sentences:
         print(f"warning: {sentence}", file=sys.stderr)
-
-
-_ROLES: Mapping[str, Callable[[Properties, Sequence[str]], Role]] = {"namesrv": _name_server, "broker": _broker}
 
 
 if __name__ == "__main__":

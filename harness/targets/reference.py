@@ -21,8 +21,8 @@ import reference_impl
 from harness.backends.backend import NodeSpec, Target
 from harness.errors import UsageError
 from reference_impl.configuration import ConfigurationError
-from reference_impl.defects import DEFECTS
 from reference_impl.environment import Role
+from reference_impl.node import build_node
 
 
 class ReferenceTarget:
@@ -39,18 +39,9 @@ class ReferenceTarget:
     def role(self, spec: NodeSpec) -> Role:
         """A fresh role; one object a life of the node. ``UsageError`` for a property that cannot be used."""
         try:
-            return self._role(spec)
+            return build_node(spec.kind, spec.properties, own_defects(spec))
         except ConfigurationError as error:
             raise UsageError(f"{spec.name}: {error}", hint="see properties in the scenario") from error
-
-    def _role(self, spec: NodeSpec) -> Role:
-        if spec.kind == "namesrv":
-            from reference_impl.namesrv import NameServer, NamesrvConfig
-
-            return NameServer(NamesrvConfig.from_properties(spec.properties), own_defects(spec))
-        from reference_impl.broker import Broker, BrokerConfig
-
-        return Broker(BrokerConfig.from_properties(spec.properties), own_defects(spec))
 
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         config = folder / "config" / f"{spec.kind}.conf"
@@ -69,4 +60,8 @@ def import_path() -> str:
 
 def own_defects(spec: NodeSpec) -> tuple[str, ...]:
     """The defects that this kind of node can have, in the order given."""
+    if not spec.defects:
+        return ()
+    from reference_impl.defects import DEFECTS
+
     return tuple(name for name in spec.defects if DEFECTS[name].node == spec.kind)

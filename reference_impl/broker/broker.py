@@ -22,7 +22,7 @@ request-reply and POP are not served.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from reference_impl.broker.admin import Admin
@@ -72,17 +72,15 @@ _UNSAVED = ("broker", "unsaved")
 class Broker:
     """A broker node (``Role``).
 
-    ``config`` holds RocketMQ's properties; ``defects`` are names of planted bugs, handed to its parts. ``on_start``
-    recovers the store, listens on ``listenPort`` and ``listenPort − 2`` and registers with every NameServer;
-    ``on_stop`` flushes, writes the tables, unregisters, and calls ``env.exit()``. :class:`ConfigurationError` for a
-    configuration that this broker cannot be.
+    ``config`` holds RocketMQ's properties. ``on_start`` recovers the store, listens on ``listenPort`` and
+    ``listenPort − 2`` and registers with every NameServer; ``on_stop`` flushes, writes the tables, unregisters, and
+    calls ``env.exit()``. :class:`ConfigurationError` for a configuration that this broker cannot be.
     """
 
-    def __init__(self, config: BrokerConfig, defects: Iterable[str] = ()) -> None:
+    def __init__(self, config: BrokerConfig) -> None:
         self.config = config
-        self.defects = frozenset(defects)
-        self._state, self._registration = self._build_state(config)
-        state = self._state
+        self.state, self.registration = self._build_state(config)
+        state = self.state
         self.replication = Replication(
             ReplicationConfig.from_properties(config.properties),
             state.store,
@@ -90,25 +88,24 @@ class Broker:
             TablesOfSlave(state),
             listen_address=config.ha_listen_address,
             own_address=config.address,
-            defects=self.defects,
         )
-        self._registration.on_master = self.replication.master_learned
+        self.registration.on_master = self.replication.master_learned
         self._members = MemberGroup(config, state.remoting, state.topics, self.replication)
         self._pre_online = PreOnline(state, self._members, self.replication, self._go_online)
-        self._pulls = Pulls(state)
+        self.pulls = Pulls(state)
         self._membership = Membership(state)
         self._transaction_check = TransactionCheck(state)
         self._handlers = self._all_handlers()
         if config.is_slave:
             self._handlers = slave_handlers(state, self._handlers)
-        self._main_port_only = frozenset(self._pulls.handlers())
+        self._main_port_only = frozenset(self.pulls.handlers())
         self._fast_listener = config.listen_addresses[1]
         self._ticks = self._ticks_by_timer()
         self._timed = (
             state.store,
             state.remoting,
             self.replication,
-            self._registration,
+            self.registration,
             state.delays,
             self._transaction_check,
             self._members,
@@ -118,11 +115,11 @@ class Broker:
 
     def _build_state(self, config: BrokerConfig) -> tuple[State, Registration]:
         """What the parts share, and who tells NameServers of it."""
-        store = MessageStore(_store_config(config), self.defects)
+        store = MessageStore(_store_config(config))
         store.on_arrived = self._arrived
         remoting = Remoting(self._handle, on_gone=self._connection_gone)
         topics = TopicTable(config)
-        registration = Registration(config, remoting, topics, self._order_changed, self.defects)
+        registration = Registration(config, remoting, topics, self._order_changed)
         state = State(
             config=config,
             store=store,
@@ -132,7 +129,6 @@ class Broker:
             delays=DelayedDelivery(store, config.delay_levels, is_versioned=config.is_5x),
             files=_files(config, store.config.store_path_root_dir),
             announce=registration.announce,
-            defects=self.defects,
         )
         return state, registration
 
@@ -143,19 +139,19 @@ class Broker:
             _OFFSETS: self._tick_offsets,
             _DELAYS: self._tick_delays,
             _UNSAVED: self._unregister,
-            RATES_TIMER: self._state.rates.on_tick,
+            RATES_TIMER: self.state.rates.on_tick,
         }
 
     def _all_handlers(self) -> dict[int, Handler]:
-        state, statistics = self._state, Statistics(self._state)
+        state, statistics = self.state, Statistics(self.state)
         return {
             **Sends(state).handlers(),
             **Transactions(state).handlers(),
-            **self._pulls.handlers(),
+            **self.pulls.handlers(),
             **Reads(state).handlers(),
             **self._membership.handlers(),
             **SendBacks(state).handlers(),
-            **Admin(state, self._registration).handlers(),
+            **Admin(state, self.registration).handlers(),
             **statistics.handlers(),
             **Upkeep(state, statistics).handlers(),
             **Relay(state).handlers(),
@@ -177,17 +173,17 @@ class Broker:
         env.set_timer(_SWEEP, self._sweep_ns())
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         env.set_timer(_OFFSETS, FIRST_SAVE_NS)
-        self._state.rates.start(env)
+        self.state.rates.start(env)
         if not self.config.is_slave:
             env.set_timer(_DELAYS, FIRST_SAVE_NS)
             if not self.config.starts_isolated:
                 self._deliver(env)
         self.replication.start(env)
-        self._registration.start(env)
+        self.registration.start(env)
         if self.config.acts:
             self._members.start(env)
         self._pre_online.start(env)
-        env.note("broker_started", address=self.config.address, log_end=self._state.store.log_end)
+        env.note("broker_started", address=self.config.address, log_end=self.state.store.log_end)
 
     def _go_online(self, env: Environment, least_id: int, least_address: Address) -> None:
         """Isolated no more (RocketMQ: BrokerController#startService)."""
@@ -196,15 +192,15 @@ class Broker:
         if not self.config.is_slave:
             self._deliver(env)
         self._members.go_online(env, least_id, least_address)
-        self._registration.go_online(env)
+        self.registration.go_online(env)
 
     def _deliver(self, env: Environment) -> None:
         """What a master does by itself: delayed messages, and questions about transactions."""
-        self._state.delays.start(env)
+        self.state.delays.start(env)
         self._transaction_check.start(env)
 
     def _load(self, env: Environment) -> None:
-        state = self._state
+        state = self.state
         state.counters.started_ms = env.wall()
         if (topics := state.files.topics.load(env)) is not None:
             state.topics.load(topics)
@@ -213,9 +209,6 @@ class Broker:
         if (offsets := state.files.offsets.load(env)) is not None:
             state.offsets.load(offsets)
         state.store.load(env)
-        if "orphan-cleanup-at-start" in self.defects:
-            for topic in dict.fromkeys(topic for topic, _ in state.store.queues() if topic not in state.topics.topics):
-                state.store.delete_topic(env, topic)
         if (delays := state.files.delays.load(env)) is not None:
             state.delays.load(delays)
         state.topics.start_version(env.wall())
@@ -230,20 +223,20 @@ class Broker:
         self._stopping = True
         for key in self._ticks:
             env.cancel_timer(key)
-        self._state.delays.stop(env)
+        self.state.delays.stop(env)
         self._transaction_check.stop(env)
-        self._registration.stop(env)
+        self.registration.stop(env)
         self._members.stop(env)
         self._pre_online.stop(env)
-        for link in self._state.remoting.links():
+        for link in self.state.remoting.links():
             if env.listener(link) is not None:
-                self._state.remoting.close(env, link)
+                self.state.remoting.close(env, link)
         self.replication.stop(env)
-        self._state.store.shutdown(env, self._store_is_down)
+        self.state.store.shutdown(env, self._store_is_down)
 
     def _store_is_down(self, env: Environment) -> None:
         """Write the tables; with ``metadataSync`` wait for them, but not for ever."""
-        state = self._state
+        state = self.state
         texts = [(state.files.offsets, state.offsets.file_text())]
         if not self.config.is_slave:
             texts += [
@@ -265,10 +258,10 @@ class Broker:
 
     def _unregister(self, env: Environment) -> None:
         env.cancel_timer(_UNSAVED)
-        self._registration.unregister(env, self._farewell)
+        self.registration.unregister(env, self._farewell)
 
     def _farewell(self, env: Environment) -> None:
-        self._state.remoting.close_all(env)
+        self.state.remoting.close_all(env)
         env.note("broker_stopped")
         env.exit()
 
@@ -279,18 +272,18 @@ class Broker:
         if self._stopping and env.listener(link) is not None:
             env.close(link)
         elif not self.replication.on_connected(env, link):
-            self._state.remoting.on_connected(env, link)
+            self.state.remoting.on_connected(env, link)
 
     def on_closed(self, env: Environment, link: Link) -> None:
         """Whoever was there is gone."""
         if not self.replication.on_closed(env, link):
-            self._state.remoting.on_closed(env, link)
+            self.state.remoting.on_closed(env, link)
 
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
         """Requests of clients, answers of NameServers, pieces of the log and reports of slaves."""
         if not self.replication.on_bytes(env, link, data):
-            self._state.remoting.on_bytes(env, link, data)
-        self._pulls.run_woken(env)
+            self.state.remoting.on_bytes(env, link, data)
+        self.pulls.run_woken(env)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
         """The store's own timers first: they are the many."""
@@ -301,19 +294,19 @@ class Broker:
             for part in self._timed:
                 if part.on_timer(env, key):
                     break
-        self._pulls.run_woken(env)
+        self.pulls.run_woken(env)
 
     def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
         """Something is durable: mostly a commit log file."""
-        if not self._state.store.on_synced(env, file, token):
-            any(config.on_synced(env, file, token) for config in self._state.files.all())
-        self._pulls.run_woken(env)
+        if not self.state.store.on_synced(env, file, token):
+            any(config.on_synced(env, file, token) for config in self.state.files.all())
+        self.pulls.run_woken(env)
 
     def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None:
         """A force failed."""
-        if not self._state.store.on_disk_error(env, file, token, error):
-            any(config.on_disk_error(env, file, token, error) for config in self._state.files.all())
-        self._pulls.run_woken(env)
+        if not self.state.store.on_disk_error(env, file, token, error):
+            any(config.on_disk_error(env, file, token, error) for config in self.state.files.all())
+        self.pulls.run_woken(env)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -327,37 +320,36 @@ class Broker:
         return handler(env, link, request)
 
     def _arrived(self, env: Environment, topic: str, queue_id: int, next_offset: int, tags_code: int) -> None:
-        self._pulls.arrived(topic, queue_id, next_offset, tags_code)
+        self.pulls.arrived(topic, queue_id, next_offset, tags_code)
         if topic == SCHEDULE_TOPIC:
-            self._state.delays.arrived(env)
+            self.state.delays.arrived(env)
 
     def _connection_gone(self, env: Environment, link: Link) -> None:
-        self._pulls.parked.forget(link)
+        self.pulls.parked.forget(link)
         self._membership.connection_gone(env, link)
 
     def _order_changed(self, env: Environment) -> None:
-        self._state.save_topics(env)
+        self.state.save_topics(env)
 
     def _sweep_ns(self) -> int:
-        config = self._state.config
+        config = self.state.config
         return SWEEP_NS if config.long_polling else config.short_polling_ns
 
     def _tick_sweep(self, env: Environment) -> None:
         env.set_timer(_SWEEP, self._sweep_ns())
-        self._pulls.sweep(env)
+        self.pulls.sweep(env)
 
     def _tick_clients(self, env: Environment) -> None:
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         self._membership.close_expired(env)
 
     def _tick_offsets(self, env: Environment) -> None:
-        env.set_timer(_OFFSETS, self._state.config.flush_consumer_offset_interval_ns)
-        if "offsets-saved-at-stop" not in self.defects:
-            self._state.files.offsets.save(env, self._state.offsets.file_text())
+        env.set_timer(_OFFSETS, self.state.config.flush_consumer_offset_interval_ns)
+        self.state.save_offsets(env)
 
     def _tick_delays(self, env: Environment) -> None:
-        env.set_timer(_DELAYS, self._state.config.flush_delay_offset_interval_ns)
-        self._state.files.delays.save(env, self._state.delays.file_text())
+        env.set_timer(_DELAYS, self.state.config.flush_delay_offset_interval_ns)
+        self.state.files.delays.save(env, self.state.delays.file_text())
 
 
 def _store_config(config: BrokerConfig) -> StoreConfig:

@@ -196,7 +196,6 @@ class Pulls:
         """Which broker id to ask next."""
         if not self._state.config.slave_read_enable:
             return 0
-        suggest_slave = suggest_slave or "suggests-slave-always" in self._state.defects
         return group.which_broker_when_consume_slowly if suggest_slave else group.broker_id
 
     def _store_moved_event(

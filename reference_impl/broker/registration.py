@@ -16,7 +16,7 @@ online.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Final
 from zlib import crc32
 
@@ -50,11 +50,8 @@ class Registration:
         remoting: Remoting,
         topics: TopicTable,
         on_order: Done,
-        defects: Collection[str] = (),
     ) -> None:
         self.config = config
-        self._defects = defects
-        self._claimed_id = config.broker_id
         self._remoting = remoting
         self._topics = topics
         self._on_order = on_order
@@ -66,10 +63,8 @@ class Registration:
 
     def start(self, env: Environment) -> None:
         """Register everywhere now, then periodically."""
-        self._claimed_id = 0 if "registers-before-role" in self._defects else self.config.broker_id
         if not self.is_isolated:
             self.register(env)
-        self._claimed_id = self.config.broker_id
         env.set_timer(_KEY, FIRST_PERIODIC_NS)
 
     def go_online(self, env: Environment) -> None:
@@ -148,30 +143,16 @@ class Registration:
                 first.append(answer)
             self._answered(env, server, answer, gather)
 
-        servers = self.config.nameservers
-        if "registration-in-turn" in self._defects:
-            self._ask_in_turn(env, request, servers, answered)
-            return
-        for server in servers:
-            self._ask(env, request, server, answered)
+        self._ask_all(env, request, answered)
         gather.check(env)
+
+    def _ask_all(self, env: Environment, request: Command, answered: OnAnswered) -> None:
+        for server in self.config.nameservers:
+            self._ask(env, request, server, answered)
 
     def _ask(self, env: Environment, request: Command, server: Address, answered: OnAnswered) -> None:
         timeout_ns = self.config.register_timeout_ns
         self._remoting.call(env, server, _copy(request), timeout_ns, lambda env, answer: answered(env, server, answer))
-
-    def _ask_in_turn(
-        self, env: Environment, request: Command, servers: Sequence[Address], answered: OnAnswered
-    ) -> None:
-        """The planted bug: nobody else is told before the first has answered, nobody at all if it does not."""
-
-        def then(env: Environment, server: Address, answer: Answer) -> None:
-            answered(env, server, answer)
-            if not isinstance(answer, CallFailed):
-                self._ask_in_turn(env, request, servers[1:], answered)
-
-        if servers:
-            self._ask(env, request, servers[0], then)
 
     def _request(self, table: TopicConfigTable) -> Command:
         config = self.config
@@ -181,7 +162,7 @@ class Registration:
             brokerAddr=config.address,
             clusterName=config.cluster_name,
             haServerAddr=config.ha_address,
-            brokerId=self._claimed_id,
+            brokerId=config.broker_id,
             compressed=config.compressed_register,
             bodyCrc32=crc32(body) & 0x7FFFFFFF,
             enableActingMaster=config.acts if config.is_5x else None,

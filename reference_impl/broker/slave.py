@@ -94,8 +94,6 @@ class TablesOfSlave:
 
     def take_delay_offsets(self, env: Environment, text: str) -> None:
         """Write delayOffset.json as it came. A slave of 5.x also tells them from now on: its master takes them back."""
-        if "delay-offsets-not-kept" in self._state.defects:
-            return
         if self._state.config.is_5x:
             self._state.delays.take(read_delay_offsets(text.encode()), read_data_version(text.encode()))
         self._state.files.delays.save(env, text)

@@ -23,13 +23,12 @@ send.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Final
 
 from msgspec import UNSET
 
 from reference_impl.configuration import ConfigurationError, parse_properties, properties_text, unbind
-from reference_impl.defects import checked_defects
 from reference_impl.environment import Environment, Link
 from reference_impl.namesrv.config import FIRST_SCAN_NS, UNCHANGEABLE, NamesrvConfig
 from reference_impl.namesrv.kv import ORDER_TOPIC_CONFIG, KvConfig
@@ -47,10 +46,9 @@ from reference_impl.wire.remoting import Handler, Remoting, not_supported
 class NameServer:
     """A NameServer node (``Role``)."""
 
-    def __init__(self, config: NamesrvConfig, defects: Iterable[str] = ()) -> None:
+    def __init__(self, config: NamesrvConfig) -> None:
         self.config = config
-        self.defects = checked_defects(defects, "namesrv")
-        self._registry = Registry(is_5x=config.is_5x, defects=self.defects)
+        self.registry = Registry(is_5x=config.is_5x)
         self._kv = KvConfig(config.kv_config_path)
         self._remoting = Remoting(
             self._handle,
@@ -99,25 +97,19 @@ class NameServer:
 
     def _scan(self, env: Environment) -> None:
         env.set_timer(_SCAN, self.config.scan_interval_ns)
-        if "namesrv-never-expires" in self.defects:
-            return
-        for address, link in self._registry.expired(env.wall()):
-            self._registry.drop(address)
+        for address, link in self.registry.expired(env.wall()):
+            self.registry.drop(address)
             env.note("broker_removed", address=address, why="expired")
             self._remoting.close(env, link)
         self._tell_least_ids(env)
 
     def _on_link_gone(self, env: Environment, link: Link) -> None:
-        if "namesrv-never-expires" in self.defects:
-            return
-        if "namesrv-ignores-close" in self.defects:
-            return
-        for address in self._registry.drop_link(link):
+        for address in self.registry.drop_link(link):
             env.note("broker_removed", address=address, why="closed")
         self._tell_least_ids(env)
 
     def _tell_least_ids(self, env: Environment) -> None:
-        changes = self._registry.least_id_changes()
+        changes = self.registry.least_id_changes()
         for change in changes if self.config.notifies else ():
             fields = ext_fields(
                 minBrokerId=change.broker_id,
@@ -181,7 +173,7 @@ class NameServer:
         ha_address = request.fields.get("haServerAddr", "")
         live = LiveBroker(env.wall(), self._expires_after_ms(request), topics.data_version, link, ha_address)
         acting_master = boolean(request, "enableActingMaster") if "enableActingMaster" in request.fields else None
-        registration = self._registry.register(key, topics, live, acting_master=acting_master)
+        registration = self.registry.register(key, topics, live, acting_master=acting_master)
         if registration.is_new:
             env.note("broker_registered", broker=key.name, id=key.broker_id, address=key.address)
         self._tell_least_ids(env)
@@ -203,10 +195,7 @@ class NameServer:
 
     def _unregister(self, env: Environment, link: Link, request: Command) -> Command:
         key = _broker_key(request)
-        if "unregister-drops-name" in self.defects:
-            for address in self._registry.member_group(key.cluster, key.name).broker_addrs.values():
-                self._registry.drop(address)
-        if self._registry.unregister(key):
+        if self.registry.unregister(key):
             env.note("broker_removed", address=key.address, why="unregistered")
         self._tell_least_ids(env)
         return Command(ResponseCode.SUCCESS)
@@ -214,29 +203,29 @@ class NameServer:
     def _query_data_version(self, env: Environment, link: Link, request: Command) -> Command:
         """4.9 takes the question as a sign of life only where nothing changed; 5.x always does."""
         address, version = text(request, "brokerAddr"), read_json(request.body, DataVersion)
-        changed = self._registry.is_changed(address, version)
+        changed = self.registry.is_changed(address, version)
         if self.config.is_5x or not changed:
-            self._registry.touch(address, env.wall())
-        known = self._registry.version_of(address)
+            self.registry.touch(address, env.wall())
+        known = self.registry.version_of(address)
         return Command(ResponseCode.SUCCESS, ext_fields(changed=changed), write_json(known) if known else b"")
 
     def _broker_heartbeat(self, env: Environment, link: Link, request: Command) -> Command:
-        self._registry.touch(text(request, "brokerAddr"), env.wall())
+        self.registry.touch(text(request, "brokerAddr"), env.wall())
         return Command(ResponseCode.SUCCESS)
 
     def _wipe_write_permission(self, env: Environment, link: Link, request: Command) -> Command:
-        count = self._registry.wipe_write_permission(text(request, "brokerName"))
+        count = self.registry.wipe_write_permission(text(request, "brokerName"))
         return Command(ResponseCode.SUCCESS, ext_fields(wipeTopicCount=count))
 
     def _add_write_permission(self, env: Environment, link: Link, request: Command) -> Command:
-        count = self._registry.add_write_permission(text(request, "brokerName"))
+        count = self.registry.add_write_permission(text(request, "brokerName"))
         return Command(ResponseCode.SUCCESS, ext_fields(addTopicCount=count))
 
     # Routes ----------------------------------------------------------------------------------------------------------
 
     def _route(self, env: Environment, link: Link, request: Command) -> Command:
         topic = text(request, "topic")
-        route = self._registry.route(topic, acting_masters=self.config.shows_acting_masters)
+        route = self.registry.route(topic, acting_masters=self.config.shows_acting_masters)
         if route is None:
             return Command(ResponseCode.TOPIC_NOT_EXIST, remark=_NO_ROUTE[self.config.is_5x].format(topic))
         order = self._kv.get(ORDER_TOPIC_CONFIG, topic) if self.config.order_message_enable else None
@@ -246,30 +235,30 @@ class NameServer:
         return Command(ResponseCode.SUCCESS, body=write_route(route, strict=strict))
 
     def _cluster_info(self, env: Environment, link: Link, request: Command) -> Command:
-        return Command(ResponseCode.SUCCESS, body=write_dialect(self._registry.cluster_info()))
+        return Command(ResponseCode.SUCCESS, body=write_dialect(self.registry.cluster_info()))
 
     def _member_group(self, env: Environment, link: Link, request: Command) -> Command:
-        group = self._registry.member_group(text(request, "clusterName"), text(request, "brokerName"))
+        group = self.registry.member_group(text(request, "clusterName"), text(request, "brokerName"))
         remark = "not set any response code"  # what 5.3.3 leaves in this successful answer
         return Command(ResponseCode.SUCCESS, body=write_dialect({"brokerMemberGroup": group}), remark=remark)
 
     # Topics ----------------------------------------------------------------------------------------------------------
 
     def _all_topics(self, env: Environment, link: Link, request: Command) -> Command:
-        return _topic_list(self._registry.topics())
+        return _topic_list(self.registry.topics())
 
     def _topics_by_cluster(self, env: Environment, link: Link, request: Command) -> Command:
-        return _topic_list(self._registry.topics_of_cluster(text(request, "cluster")))
+        return _topic_list(self.registry.topics_of_cluster(text(request, "cluster")))
 
     def _system_topics(self, env: Environment, link: Link, request: Command) -> Command:
-        names = TopicList(self._registry.any_address() or UNSET, self._registry.system_names())
+        names = TopicList(self.registry.any_address() or UNSET, self.registry.system_names())
         return Command(ResponseCode.SUCCESS, body=write_json(names))
 
     def _unit_topics(self, env: Environment, link: Link, request: Command) -> Command:
-        return _topic_list(self._registry.topics_with_flags(_UNIT_LISTS[request.code]))
+        return _topic_list(self.registry.topics_with_flags(_UNIT_LISTS[request.code]))
 
     def _delete_topic(self, env: Environment, link: Link, request: Command) -> Command:
-        self._registry.delete_topic(text(request, "topic"), request.fields.get("clusterName", ""))
+        self.registry.delete_topic(text(request, "topic"), request.fields.get("clusterName", ""))
         return Command(ResponseCode.SUCCESS)
 
     # Configuration ---------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ Limits. Filter servers are not kept. A link that registered several addresses ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -107,10 +107,8 @@ class LeastIdChanged:
 class Registry:
     """The tables. What is listed comes in the order of registration."""
 
-    def __init__(self, *, is_5x: bool = False, defects: Collection[str] = ()) -> None:
-        self._is_5x, self._defects = is_5x, defects
-        self._of_slave: dict[str, DataVersion] = {}
-        """Only with the defect ``slave-alone-is-read-only``: broker name → version that a slave brought alone."""
+    def __init__(self, *, is_5x: bool = False) -> None:
+        self._is_5x = is_5x
         self._topics: dict[str, dict[str, QueueData]] = {}
         self._brokers: dict[str, BrokerData] = {}
         self._clusters: dict[str, dict[str, None]] = {}
@@ -136,9 +134,6 @@ class Registry:
         if self._is_5x and is_first and len(topics.topic_config_table) == 1:
             return Registration(accepted=False)
         addresses[key.broker_id] = key.address
-        if "slave-alone-is-read-only" in self._defects and MASTER_ID not in addresses:
-            self.wipe_write_permission(key.name)
-            self._of_slave[key.name] = live.version
         if key.broker_id == MASTER_ID or self._is_prime(key, addresses, acting_master):
             withheld = PERM_WRITE if acting_master and key.broker_id != MASTER_ID else 0
             self._announce_all(key, topics, withheld, is_news=self._is_news(key, live.version, is_first))
@@ -161,8 +156,6 @@ class Registry:
 
     def _is_news(self, key: BrokerKey, version: DataVersion, is_first: bool) -> bool:
         """Whether the topics that a broker brings are looked at."""
-        if key.name in self._of_slave and self._of_slave[key.name].same_as(version):
-            return False
         return is_first or self.is_changed(key.address, version)
 
     def _is_outdated(self, holder: Address | None, address: Address, version: DataVersion) -> bool:

@@ -7,7 +7,7 @@ only the second knows is not even read for the first:
 
     what                                         4.9.7                            5.3.3
     haListenPort                                 always listenPort + 1            listenPort + 1 unless it is set
-    haMasterAddress                              used, no NameServer needed       nothing ever connects (its defect),
+    haMasterAddress                              used, no NameServer needed       nothing ever connects (a bug),
                                                                                   but with acting masters one is told
     a later report beyond the master's end       closes the connection            is believed
     first report after a connect                 5 s later                        at once if the last is older than 5 s

@@ -22,7 +22,7 @@ Limits. The controller's in-sync sets of 5.x (``allAckInSyncStateSet``) do not e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 from typing import Final, NamedTuple
 
 from reference_impl.environment import Environment
@@ -35,7 +35,9 @@ from reference_impl.store.request import PutStatus
 _KEY: Final = ("ha-wait", "deadline")
 
 
-class _Wait(NamedTuple):
+class Wait(NamedTuple):
+    """One put: it waits until *slaves* slaves have everything below *end*."""
+
     end: int
     slaves: int
     deadline_ns: int
@@ -45,12 +47,9 @@ class _Wait(NamedTuple):
 class GroupTransfer:
     """The puts of one SYNC_MASTER that wait for slaves, in the order of their places in the log."""
 
-    def __init__(
-        self, config: ReplicationConfig, store: MessageStore, master: HaMaster, defects: Collection[str] = ()
-    ) -> None:
-        self._config, self._store, self._master = config, store, master
-        self._defects = frozenset(defects)
-        self._waiting: deque[_Wait] = deque()
+    def __init__(self, config: ReplicationConfig, store: MessageStore, master: HaMaster) -> None:
+        self._config, self._store, self.master = config, store, master
+        self.waiting: deque[Wait] = deque()
         self._slaves = config.slaves_to_wait_for
         """That the put which is now being stored waits for."""
         self.alive_replicas = config.total_replicas
@@ -68,51 +67,47 @@ class GroupTransfer:
     def _slaves_in_sync(self) -> int:
         """RocketMQ: DefaultHAService#inSyncReplicasNums: a connection that has reported nothing stands at −1."""
         least = self._store.log_end - self._config.ha_max_gap_not_in_sync
-        return sum(connection.acked > least for connection in self._master.connections.values())
+        return sum(connection.acked > least for connection in self.master.connections.values())
 
     def gate(self, env: Environment, end: int, decide: Decide) -> PutStatus | None:
         """The store's ``ReplicaGate``."""
-        if "ack-before-replication" in self._defects:
-            return PutStatus.PUT_OK
         if not self._config.is_5x and not self._is_slave_fit(end):
             return PutStatus.SLAVE_NOT_AVAILABLE
-        self._master.wake(env)
+        self.master.wake(env)
         if self._is_copied(end, self._slaves):
             return PutStatus.PUT_OK
-        if not self._waiting:
+        if not self.waiting:
             env.set_timer(_KEY, self._config.slave_timeout_ns)
-        self._waiting.append(_Wait(end, self._slaves, env.now() + self._config.slave_timeout_ns, decide))
+        self.waiting.append(Wait(end, self._slaves, env.now() + self._config.slave_timeout_ns, decide))
         return None
 
     def reported(self, env: Environment) -> None:
         """A slave has told how far it is."""
-        waiting = self._waiting
-        while waiting and (self._is_copied(waiting[0].end, waiting[0].slaves) or "transfer-acks-all" in self._defects):
+        waiting = self.waiting
+        while waiting and self._is_copied(waiting[0].end, waiting[0].slaves):
             waiting.popleft().decide(env, PutStatus.PUT_OK)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Whether the timer was ours."""
         if key != _KEY:
             return False
-        waiting, now = self._waiting, env.now()
+        waiting, now = self.waiting, env.now()
         while waiting and waiting[0].deadline_ns <= now:
-            status = PutStatus.PUT_OK if "slave-timeout-is-ok" in self._defects else PutStatus.FLUSH_SLAVE_TIMEOUT
-            waiting.popleft().decide(env, status)
+            self._give_up(env, waiting.popleft())
         if waiting:
             env.set_timer(_KEY, waiting[0].deadline_ns - now)
         return True
 
+    def _give_up(self, env: Environment, wait: Wait) -> None:
+        wait.decide(env, PutStatus.FLUSH_SLAVE_TIMEOUT)
+
     def _is_slave_fit(self, end: int) -> bool:
         """RocketMQ: HAService#isSlaveOK."""
-        behind = end - self._master.push2_slave_max_offset
-        return bool(self._master.connections) and behind < self._config.ha_slave_fallbehind_max
+        behind = end - self.master.push2_slave_max_offset
+        return bool(self.master.connections) and behind < self._config.ha_slave_fallbehind_max
 
     def _is_copied(self, end: int, slaves: int) -> bool:
-        if any(connection.acked < end for connection in self._master.leaked):
-            return False
-        if "ha-new-slave-counts" in self._defects and any(c.requested < 0 for c in self._master.connections.values()):
-            return True
         if not self._config.is_5x:
-            return self._master.push2_slave_max_offset >= end
-        acks = sum(connection.acked >= end for connection in self._master.connections.values())
+            return self.master.push2_slave_max_offset >= end
+        acks = sum(connection.acked >= end for connection in self.master.connections.values())
         return acks >= slaves

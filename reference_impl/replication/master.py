@@ -26,7 +26,7 @@ where RocketMQ stops when the socket's buffers are full.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from reference_impl.environment import MS, Address, Environment, Link
@@ -36,9 +36,6 @@ from reference_impl.store.message_store import MessageStore
 
 POLL_NS: Final = 100 * MS
 WINDOW_BYTES: Final = 4 * 1024 * 1024
-
-_SKIPPED_TAIL: Final = 4096
-"""Of the defect ``ha-skips-file-tail``."""
 
 OnReport = Callable[[Environment], None]
 
@@ -74,17 +71,12 @@ class HaConnection:
 class HaMaster:
     """All slaves of one broker. *on_report* is called after each report that was believed."""
 
-    def __init__(
-        self, config: ReplicationConfig, store: MessageStore, on_report: OnReport, defects: Collection[str] = ()
-    ) -> None:
+    def __init__(self, config: ReplicationConfig, store: MessageStore, on_report: OnReport) -> None:
         self._config, self._store, self._on_report = config, store, on_report
-        self._defects = frozenset(defects)
         self._file_size = store.config.mapped_file_size_commit_log
         self.connections: dict[Link, HaConnection] = {}
         """Whoever is connected counts as a slave (RocketMQ: HAService.connectionCount)."""
         self.push2_slave_max_offset = 0
-        self.leaked: list[HaConnection] = []
-        """Only with the defect ``ha-waits-for-the-gone``: connections that have ended."""
 
     # --- connections ------------------------------------------------------------------------------------------------
 
@@ -99,8 +91,6 @@ class HaMaster:
     def forget(self, env: Environment, link: Link) -> None:
         """The connection has ended."""
         connection = self.connections.pop(link)
-        if "ha-waits-for-the-gone" in self._defects:
-            self.leaked.append(connection)
         for name in ("heartbeat", "silence", "poll"):
             env.cancel_timer(("ha", name, link))
         env.note("ha_slave_gone", slave=connection.peer, acked=connection.acked)
@@ -141,13 +131,13 @@ class HaMaster:
         connection.requested = report
         if report == -1 or connection.next_offset != -1:
             return
+        start = connection.next_offset = connection.taken = self._start_for(report)
+        env.note("ha_slave_begins", slave=connection.peer, report=report, start=start, log_end=self._store.log_end)
+
+    def _start_for(self, report: int) -> int:
+        """Where a slave that begins with this report is sent from."""
         end = self._store.log_end
-        is_new = report == 0 or "ha-start-from-last-file" in self._defects
-        start = end - end % self._file_size if is_new else report
-        if "ha-start-from-acked" in self._defects:
-            start = max(start, self.push2_slave_max_offset)
-        connection.next_offset = connection.taken = start
-        env.note("ha_slave_begins", slave=connection.peer, report=report, start=start, log_end=end)
+        return report if report else end - end % self._file_size
 
     # --- what it is told --------------------------------------------------------------------------------------------
 
@@ -172,11 +162,8 @@ class HaMaster:
         now = env.now()
         if now - connection.written_ns > self._config.heartbeat_ns:
             self._send(env, connection, now, b"")
-        store, batch = self._store, self._config.ha_transfer_batch_size
         while connection.next_offset - connection.taken < WINDOW_BYTES:
-            if "ha-skips-file-tail" in self._defects:
-                self._skip_tail(connection)
-            data = store.read_raw(env, connection.next_offset, batch)
+            data = self._following(env, connection)
             if not data:
                 break
             self._send(env, connection, now, data)
@@ -184,19 +171,14 @@ class HaMaster:
             env.cancel_timer(("ha", "poll", connection.link))
         connection.idle_ns = now
 
-    def _skip_tail(self, connection: HaConnection) -> None:
-        left = -connection.next_offset % self._file_size
-        if 0 < left < _SKIPPED_TAIL and self._store.log_end >= connection.next_offset + left:
-            connection.next_offset += left
+    def _following(self, env: Environment, connection: HaConnection) -> bytes:
+        """What the slave is sent next; empty where it has everything."""
+        return self._store.read_raw(env, connection.next_offset, self._config.ha_transfer_batch_size)
 
     def _send(self, env: Environment, connection: HaConnection, now: int, data: bytes) -> None:
         env.send(connection.link, encode_frame(connection.next_offset, data))
         connection.next_offset += len(data)
         connection.written_ns = now
-        if "ha-counts-sent" in self._defects:
-            connection.acked = connection.next_offset
-            self.push2_slave_max_offset = max(self.push2_slave_max_offset, connection.acked)
-            self._on_report(env)
 
     # --- time -------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ Limits. What only 5.x has (timer checkpoint, message request modes, assignments)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable
 from typing import Final, Protocol
 
 from reference_impl.environment import MS, SECOND, Address, Environment
@@ -68,12 +68,9 @@ class MetadataSync:
         remoting: Remoting,
         tables: SlaveTables,
         own_address: Address,
-        defects: Collection[str] = (),
     ) -> None:
-        self._defects = defects
-        self._has_emptied = False
-        """Only with the defect ``slave-empties-topics``."""
-        self._remoting, self._tables, self._own_address = remoting, tables, own_address
+        self.tables = tables
+        self._remoting, self._own_address = remoting, own_address
         self._first_ns, self._tick_ns, self._least_ns = _KEEPS[config.release]
         self.master: Address | None = None
         self._last_run_ns = 0
@@ -112,31 +109,27 @@ class MetadataSync:
 
     def _topics(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:
-            self._take_topics(env, read_json(answer.body, TopicConfigTable))
+            self.tables.take_topics(env, read_json(answer.body, TopicConfigTable))
 
         self._ask(
             env, fast_channel(master), RequestCode.GET_ALL_TOPIC_CONFIG, take, lambda env: self._offsets(env, master)
         )
 
-    def _take_topics(self, env: Environment, table: TopicConfigTable) -> None:
-        self._has_emptied = "slave-empties-topics" in self._defects and not self._has_emptied
-        self._tables.take_topics(env, TopicConfigTable() if self._has_emptied else table)
-
     def _offsets(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:
-            self._tables.take_offsets(env, read_consumer_offsets(answer.body), read_data_version(answer.body))
+            self.tables.take_offsets(env, read_consumer_offsets(answer.body), read_data_version(answer.body))
 
         self._ask(env, master, RequestCode.GET_ALL_CONSUMER_OFFSET, take, lambda env: self._delays(env, master))
 
     def _delays(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:
-            self._tables.take_delay_offsets(env, answer.body.decode("utf-8", "replace"))
+            self.tables.take_delay_offsets(env, answer.body.decode("utf-8", "replace"))
 
         self._ask(env, master, RequestCode.GET_ALL_DELAY_OFFSET, take, lambda env: self._groups(env, master))
 
     def _groups(self, env: Environment, master: Address) -> None:
         def take(env: Environment, answer: Command) -> None:
-            self._tables.take_groups(env, read_json(answer.body, SubscriptionGroupTable))
+            self.tables.take_groups(env, read_json(answer.body, SubscriptionGroupTable))
 
         self._ask(env, master, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, take, self._done)
 

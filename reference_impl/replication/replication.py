@@ -7,20 +7,13 @@ Model. Every broker has a listener at its HA port (:mod:`.master`); a SYNC_MASTE
 The role forwards ``on_connected``, ``on_closed``, ``on_bytes`` and ``on_timer``; each tells whether the event was
 replication's. ``master_learned`` takes what a registration answered.
 
-    ack-before-replication   SYNC_MASTER answers SEND_OK before any slave has the message
-    slave-acks-in-memory     a slave reports frames that it writes into its log only half a second later
-    ha-start-from-acked      a slave that comes back is sent what follows the greatest report ever
-    ha-skips-file-tail       the last bytes of each full log file are not sent
-    ha-waits-for-the-gone    a connection that has ended stays among those that a message waits for
-    slave-forgets-master     a slave whose master went copies no tables of the next
-
 Limits. No epoch, no checksum, no truncation: a slave that is ahead of its master, or beside it, stays so (RocketMQ's
 classic protocol; the controller and DLedger are other modes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 
 from reference_impl.environment import Address, Environment, Link
 from reference_impl.replication.config import ReplicationConfig
@@ -48,7 +41,6 @@ class Replication:
         *,
         listen_address: Address,
         own_address: Address,
-        defects: Collection[str] = (),
     ) -> None:
         self.config = config
         self._listen_address = listen_address
@@ -56,13 +48,10 @@ class Replication:
         self.log_end_at_start = 0
         """Of this process' life (RocketMQ: brokerInitMaxOffset)."""
         self._is_stopped = False
-        self._forgets = "slave-forgets-master" in defects
-        self._was_without = False
-        """Only with the defect ``slave-forgets-master``: there had been a master, and then there was none."""
-        self.master = HaMaster(config, store, self._reported, defects)
-        self.transfer = GroupTransfer(config, store, self.master, defects)
-        self.client = HaClient(config, store, defects)
-        self.metadata = MetadataSync(config, remoting, tables, own_address, defects)
+        self.master = HaMaster(config, store, self._reported)
+        self.transfer = GroupTransfer(config, store, self.master)
+        self.client = HaClient(config, store)
+        self.metadata = MetadataSync(config, remoting, tables, own_address)
         if config.looks_before_it_stores:
             store.replica_admission = self.transfer.admits
         if config.slaves_to_wait_for or config.looks_before_it_stores:
@@ -96,9 +85,7 @@ class Replication:
         copying of tables.
         """
         if self.config.is_slave and not self._is_stopped:
-            is_lost = self._forgets and master is None and self.metadata.master is not None
-            self._was_without = self._was_without or is_lost
-            self.metadata.master = None if self._was_without else master
+            self.metadata.master = master
             self.client.learned(ha_address)
 
     def master_went(self, env: Environment, master: Address) -> None:

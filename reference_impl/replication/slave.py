@@ -20,7 +20,7 @@ Limits. A frame that can never fit RocketMQ's read buffer stalls it there; here 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 from typing import Final
 
 from reference_impl.environment import MS, SECOND, Address, Environment, Link
@@ -33,18 +33,14 @@ CONNECT_TIMEOUT_NS: Final = 5 * SECOND
 LOOP_NS: Final = SECOND + MS
 """RocketMQ selects for a second; with its own work a turn takes a little more."""
 
-WRITE_NS: Final = 500 * MS
-"""Of the defect ``slave-acks-in-memory``."""
-
-_RETRY, _CONNECT, _LOOP, _WRITE = (("ha-client", name) for name in ("retry", "connect", "loop", "write"))
+_RETRY, _CONNECT, _LOOP = (("ha-client", name) for name in ("retry", "connect", "loop"))
 
 
 class HaClient:
     """The replication client of one broker. Without an address it only looks for one (a master's never gets one)."""
 
-    def __init__(self, config: ReplicationConfig, store: MessageStore, defects: Collection[str] = ()) -> None:
+    def __init__(self, config: ReplicationConfig, store: MessageStore) -> None:
         self._config, self._store = config, store
-        self._defects = frozenset(defects)
         self.address: Address | None = None
         """The master's HA address for the next connection."""
         self.link: Link | None = None
@@ -53,10 +49,6 @@ class HaClient:
         self._reported = 0
         self._last_write_ns = 0
         self._last_read_ns = 0
-        self._unwritten: list[tuple[int, bytes]] = []
-        """Only with the defect ``slave-acks-in-memory``."""
-        self._has_followed = False
-        """Something has come from a master in this life."""
         if config.ha_master_address and not config.is_5x:
             self.address = config.ha_master_address
 
@@ -69,7 +61,7 @@ class HaClient:
 
     def stop(self, env: Environment) -> None:
         """End it."""
-        for key in (_RETRY, _CONNECT, _LOOP, _WRITE):
+        for key in (_RETRY, _CONNECT, _LOOP):
             env.cancel_timer(key)
         if self.link is not None:
             env.close(self.link)
@@ -165,27 +157,17 @@ class HaClient:
         return ""
 
     def _take(self, env: Environment, offset: int, body: bytes) -> None:
-        if "slave-acks-in-memory" in self._defects:
-            self._unwritten.append((offset, body))
-            env.set_timer(_WRITE, WRITE_NS)
-        else:
-            self._store.append_raw(env, offset, body)
-        self._has_followed = True
+        self._write(env, offset, body)
         if self._received_to > self._reported:
             self._report(env, self._received_to)
 
     @property
     def _received_to(self) -> int:
         """The end of our log, by which frames are checked and which is reported."""
-        if self._unwritten:
-            offset, body = self._unwritten[-1]
-            return offset + len(body)
         return self._store.log_end
 
-    def _write(self, env: Environment) -> None:
-        for offset, body in self._unwritten:
-            self._store.append_raw(env, offset, body)
-        self._unwritten.clear()
+    def _write(self, env: Environment, offset: int, body: bytes) -> None:
+        self._store.append_raw(env, offset, body)
 
     # --- reports ----------------------------------------------------------------------------------------------------
 
@@ -198,13 +180,15 @@ class HaClient:
     def _look(self, env: Environment) -> None:
         """One turn of the loop: say again where we are, if nothing was said for too long."""
         now = env.now()
-        is_silent = "slave-reports-only-progress" in self._defects and self._has_followed
-        if now - self._last_write_ns > self._config.heartbeat_ns and not is_silent:
+        if self._is_report_due(now):
             self._report(env, self._reported)
         if self._config.is_5x and now - self._last_read_ns > self._config.housekeeping_ns:
             self._close(env, "silent", pause=False)
             return
         env.set_timer(_LOOP, LOOP_NS)
+
+    def _is_report_due(self, now: int) -> bool:
+        return now - self._last_write_ns > self._config.heartbeat_ns
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Keys are tuples that start with ``"ha-client"``."""
@@ -212,8 +196,6 @@ class HaClient:
             self._look(env)
         elif key == _RETRY:
             self._connect(env)
-        elif key == _WRITE:
-            self._write(env)
         elif key == _CONNECT:
             self._close(env, "connect takes too long", pause=True)
         else:

@@ -51,8 +51,6 @@ class CommitLog:
         self.files, self._levels = files, levels
         self._store_host = encode_host(store_host)
         self.next_offsets: dict[tuple[str, int], int] = {}
-        self.counts_batch_as_one = False
-        """Only with the defect ``batch-counts-as-one``."""
 
     def append(self, env: Environment, accepted: Accepted) -> list[Dispatched]:
         """Write the records of a put. :class:`FileUnavailable`, or ``OSError`` of the write: none is in the log then,
@@ -74,8 +72,12 @@ class CommitLog:
         self.files.append(env, file, data[0] if len(data) == 1 else b"".join(data))
         file.store_timestamp = store_timestamp
         if has_offset:
-            self.next_offsets[key] = records[0].queue_offset + 1 if self.counts_batch_as_one else queue_offset
+            self._count(key, queue_offset - len(records), len(records))
         return records
+
+    def _count(self, key: tuple[str, int], queue_offset: int, records: int) -> None:
+        """*records* numbers from *queue_offset* on are used up."""
+        self.next_offsets[key] = queue_offset + records
 
     def _encoded(self, accepted: Accepted, piece: Piece, queue_offset: int, place: int, store_timestamp: int) -> bytes:
         request = accepted.request

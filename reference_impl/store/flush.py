@@ -19,7 +19,7 @@ Limits. RocketMQ's watcher looks every 10 ms, so that its time-outs come up to 1
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from reference_impl.environment import MS, Environment
@@ -59,11 +59,8 @@ class FlushService(Protocol):
 class AsyncFlush:
     """ASYNC_FLUSH: a loop in the background."""
 
-    def __init__(
-        self, config: StoreConfig, files: MappedFiles, checkpoint: Checkpoint, defects: Collection[str] = ()
-    ) -> None:
+    def __init__(self, config: StoreConfig, files: MappedFiles, checkpoint: Checkpoint) -> None:
         self._config, self._files, self._checkpoint = config, files, checkpoint
-        self._defects = defects
         self._last_thorough_ms = 0
         self._is_stopped = False
 
@@ -87,7 +84,7 @@ class AsyncFlush:
     def _flushed(self, env: Environment) -> None:
         if self._files.flushed_timestamp > 0:
             self._checkpoint.physic_ms = self._files.flushed_timestamp
-        if not self._is_stopped and "flush-loop-ends" not in self._defects:
+        if not self._is_stopped:
             self.start(env)
 
     def fail_all(self, env: Environment) -> None:

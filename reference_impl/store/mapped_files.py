@@ -104,9 +104,7 @@ class MappedFiles:
         self.on_force_failed: Callable[[Environment, str, str], None] | None = None
         self._forcing = forcing
         self._is_precreating = is_precreating
-        self.skips_old_file = False
-        """The planted bug ``roll-skips-flush``: what is not forced when a new file begins never will be."""
-        self._is_strict = is_strict
+        self.is_strict = is_strict
         self._precreated = ""
         self._precreated_is_buffered = False
         self.buffers_left = buffers
@@ -193,8 +191,6 @@ class MappedFiles:
         if is_buffered:
             file.pending = bytearray()
         self.files.append(file)
-        if self.skips_old_file:
-            self.flushed_to = file.start
         if self._is_precreating:
             self._precreate(env, file.end)
         return file
@@ -267,7 +263,7 @@ class MappedFiles:
 
         def forced(env: Environment, error: str) -> None:
             self._is_flushing = False
-            if error and self._is_strict:
+            if error and self.is_strict:
                 assert self.on_force_failed is not None
                 self.on_force_failed(env, file.name, error)
             else:

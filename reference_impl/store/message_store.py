@@ -10,15 +10,13 @@ a message before it is flushed, and a producer may have its answer before the me
 How a role uses it. Construct, ``load(env)`` in ``on_start``, then forward ``on_timer``, ``on_synced`` and
 ``on_disk_error``: each returns whether the event was the store's. ``shutdown(env, done)`` in ``on_stop``.
 
-Planted bugs are named in :mod:`reference_impl.defects`; the store's are read here and handed to its parts.
-
 Limits. Page-cache-busy does not exist (a step never holds a lock). The exclusive lock on the ``lock`` file is the
 runtime's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from reference_impl.environment import Environment
 from reference_impl.store.accepting import Acceptance, Accepted, Refused
@@ -29,7 +27,6 @@ from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
 from reference_impl.store.delay import SCHEDULE_TOPIC, DelayLevels
 from reference_impl.store.dispatch import Dispatcher, OnArrived
-from reference_impl.store.dying import DyingFile
 from reference_impl.store.flags import NOT_WRITEABLE, RunningFlags
 from reference_impl.store.flush import AsyncFlush, Decide, FlushService, GroupCommit
 from reference_impl.store.forcing import Forcing
@@ -59,9 +56,8 @@ class StoreUnloadable(Exception):
 class MessageStore:
     """The store of one broker process life. Not reusable after ``shutdown``."""
 
-    def __init__(self, config: StoreConfig, defects: Collection[str] = ()) -> None:
+    def __init__(self, config: StoreConfig) -> None:
         self.config = config
-        self.defects = frozenset(defects)
         self.on_appended: Callable[[Environment, int], None] | None = None
         """(env, log end): new bytes can be replicated."""
         self.replica_gate: ReplicaGate | None = None
@@ -71,7 +67,8 @@ class MessageStore:
         self.flags = RunningFlags()
         self.delay_levels = DelayLevels(config.message_delay_level)
         self._is_slave = config.broker_role == "SLAVE"
-        self._takes_messages = not self._is_slave or "slave-takes-messages" in self.defects
+        self.takes_messages = not self._is_slave
+        """Whether the role lets it: a slave's log is a copy of its master's."""
         self._is_shut_down = True
         self._at_risk_from = 0
         self._has_vouched = False
@@ -94,12 +91,10 @@ class MessageStore:
             on_flags=self._update_writable,
             is_slave=self._is_slave,
         )
-        dying = DyingFile(log) if "min-offset-from-dying-file" in self.defects else None
-        self._reader = Reader(config, log, self._queues, self.defects, dying)
+        self.reader = Reader(config, log, self._queues)
         self._build_flushes(config, log)
-        self._retention = Retention(
-            config, log, self._queues, self._index, self.flags, self._update_writable, self.defects, dying
-        )
+        self.retention = Retention(config, log, self._queues, self._index, self.flags, self._update_writable)
+        self.recovery = Recovery(config, log, self._queues, self._checkpoint, self._dispatcher, self.delay_levels)
         self._timers = self._timers_by_name()
 
     def _build_log(self, config: StoreConfig) -> MappedFiles:
@@ -109,15 +104,13 @@ class MessageStore:
             config.mapped_file_size_commit_log,
             self._forcing,
             is_precreating=True,
-            is_strict=config.strict_flush and "failed-force-counts" not in self.defects,
+            is_strict=config.strict_flush,
             buffers=config.write_buffers,
             read_only=config.read_only_folders,
         )
         log.on_force_failed = self._force_failed
-        log.skips_old_file = "roll-skips-flush" in self.defects
         self._acceptance = Acceptance(config, self.delay_levels)
-        self._log = CommitLog(log, config.store_host, self.delay_levels)
-        self._log.counts_batch_as_one = "batch-counts-as-one" in self.defects
+        self.log = CommitLog(log, config.store_host, self.delay_levels)
         return log
 
     def _build_tables(self, config: StoreConfig) -> None:
@@ -134,24 +127,24 @@ class MessageStore:
     def _build_flushes(self, config: StoreConfig, log: MappedFiles) -> None:
         """Who brings bytes from one stage to the next: buffers, page cache, disk."""
         self._group_commit: GroupCommit | None = None
-        self._flush: FlushService
+        self.flush: FlushService
         if config.flush_disk_type == "SYNC_FLUSH":
-            self._flush = self._group_commit = GroupCommit(config, log, self._checkpoint)
+            self.flush = self._group_commit = GroupCommit(config, log, self._checkpoint)
         else:
-            self._flush = AsyncFlush(config, log, self._checkpoint, self.defects)
+            self.flush = AsyncFlush(config, log, self._checkpoint)
         self._commit = CommitService(config, log, self._committed) if config.write_buffers else None
-        self._queue_flush = QueueFlush(config, self._queues, self._checkpoint, self.defects)
+        self.queue_flush = QueueFlush(config, self._queues, self._checkpoint)
 
     def _timers_by_name(self) -> dict[str, Callable[[Environment, str], None]]:
         return {
             "reput": lambda env, name: self._dispatcher.on_timer(env),
             "commit": lambda env, name: self._commit.on_timer(env) if self._commit is not None else None,
-            "flush": self._flush.on_timer,
-            "flush-deadline": self._flush.on_timer,
-            "queue-flush": lambda env, name: self._queue_flush.on_timer(env),
-            "disk-check": self._retention.on_timer,
-            "clean": self._retention.on_timer,
-            "delete-next": self._retention.on_timer,
+            "flush": self.flush.on_timer,
+            "flush-deadline": self.flush.on_timer,
+            "queue-flush": lambda env, name: self.queue_flush.on_timer(env),
+            "disk-check": self.retention.on_timer,
+            "clean": self.retention.on_timer,
+            "delete-next": self.retention.on_timer,
         }
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -160,31 +153,18 @@ class MessageStore:
         """Recover what the files hold and start the services. :class:`StoreUnloadable`: a file has a wrong size."""
         is_clean = env.size(self._abort_path) < 0
         try:
-            self._log.files.load(env, _numbered(env, self._log.files.folders))
+            self.log.files.load(env, _numbered(env, self.log.files.folders))
             self._queues.load(env)
         except WrongFileSize as error:
             raise StoreUnloadable(str(error)) from error
         self._checkpoint.load(env)
         if self._index is not None:
             self._index.load(env, is_clean=is_clean)
-        recovery = Recovery(
-            self.config,
-            self._log.files,
-            self._queues,
-            self._checkpoint,
-            self._dispatcher,
-            self.delay_levels,
-            self.defects,
-        )
-        recovered = recovery.run(env, is_clean=is_clean)
-        self._log.next_offsets = self._queues.next_offsets()
-        if "offset-table-ignores-tail" in self.defects:
-            self._log.next_offsets = recovery.queue_ends
-        if "reuse-offset" in self.defects:
-            self._log.next_offsets = {key: max(0, next_ - 1) for key, next_ in self._log.next_offsets.items()}
+        recovered = self.recovery.run(env, is_clean=is_clean)
+        self.log.next_offsets = self.recovery.next_offsets()
         env.note("recovered", **recovered._asdict())
         self._at_risk_from = recovered.scanned_from
-        at_risk = [] if self.config.count_recovered_as_flushed else recovery.files_to_force(recovered.scanned_from)
+        at_risk = [] if self.config.count_recovered_as_flushed else self.recovery.files_to_force(recovered.scanned_from)
         self._start(env, at_risk)
 
     def _start(self, env: Environment, at_risk: list[str]) -> None:
@@ -192,7 +172,7 @@ class MessageStore:
         env.write(lock, 0, b"lock")
         env.create(self._abort_path, 0)
         self._forcing.names_changed()
-        self._retention.start(env)
+        self.retention.start(env)
         self._is_shut_down = False
         self._update_writable()
         self._forcing.force(env, lock, lambda env, error: None)
@@ -212,8 +192,8 @@ class MessageStore:
         if self._when_vouched is not None:
             self._when_vouched(env)
             return
-        self._flush.start(env)
-        self._queue_flush.start(env)
+        self.flush.start(env)
+        self.queue_flush.start(env)
 
     @property
     def _abort_path(self) -> str:
@@ -226,7 +206,7 @@ class MessageStore:
         """
         self._is_shut_down = True
         self._update_writable()
-        self._retention.stop(env)
+        self.retention.stop(env)
         if self._commit is not None:
             self._commit.stop(env)
         if self._has_vouched:
@@ -238,10 +218,10 @@ class MessageStore:
         self._dispatcher.stop(env)
 
         def log_flushed(env: Environment) -> None:
-            self._queue_flush.stop(env, queues_flushed)
+            self.queue_flush.stop(env, queues_flushed)
 
         def queues_flushed(env: Environment) -> None:
-            self._log.files.drop_precreated(env)
+            self.log.files.drop_precreated(env)
             self._checkpoint.save(env, saved)
 
         def saved(env: Environment) -> None:
@@ -249,7 +229,7 @@ class MessageStore:
             env.note("store_stopped", clean=is_well, log_end=self.log_end, flushed_to=self.flushed_to)
             done(env)
 
-        self._flush.stop(env, log_flushed)
+        self.flush.stop(env, log_flushed)
 
     def _drop_abort(self, env: Environment) -> bool:
         try:
@@ -279,7 +259,7 @@ class MessageStore:
         env.note("read_only", why="a force failed", file=file, error=error, flushed_to=self.flushed_to)
         self.flags.set(NOT_WRITEABLE)
         self._update_writable()
-        self._flush.fail_all(env)
+        self.flush.fail_all(env)
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -296,39 +276,32 @@ class MessageStore:
             on_stored(env, PutResult(PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH))
             return
         try:
-            records = self._log.append(env, accepted)
-            if "append-twice-at-roll" in self.defects and self._begins_file(records[0]):
-                self._dispatcher.appended(env, records)
-                records = self._log.append(env, accepted)
+            records = self._append(env, accepted)
         except FileUnavailable as error:
             on_stored(env, PutResult(PutStatus.CREATE_MAPEDFILE_FAILED, remark=str(error)))
             return
         except OSError as error:
             on_stored(env, PutResult(PutStatus.UNKNOWN_ERROR, remark=str(error)))
             return
-        self._dispatcher.appended(env, records)
         if self._commit is not None:
             self._commit.appended(env)
         self._decide(env, accepted, records, on_stored)
         if self.on_appended is not None:
             self.on_appended(env, self.log_end)
 
-    def _begins_file(self, record: Dispatched) -> bool:
-        return record.physical_offset > 0 and record.physical_offset % self.config.mapped_file_size_commit_log == 0
+    def _append(self, env: Environment, accepted: Accepted) -> list[Dispatched]:
+        records = self.log.append(env, accepted)
+        self._dispatcher.appended(env, records)
+        return records
 
     def _decide(self, env: Environment, accepted: Accepted, records: list[Dispatched], on_stored: OnStored) -> None:
         """Answer now, or when flush and replicas have decided."""
-        first, last = records[0], records[-1]
-        end = last.physical_offset + last.size
-        places = tuple([record.physical_offset for record in records])
-        queue_offset = first.queue_offset
-        if "offset-from-wrong-base" in self.defects and self._begins_file(first):
-            queue_offset -= 1
-        result = PutResult(PutStatus.PUT_OK, places, queue_offset, first.store_timestamp, end)
-        waits_for_flush = self._group_commit is not None and accepted.waits and "ack-before-fsync" not in self.defects
+        result = self._result(records)
+        end = result.end_offset
+        waits_for_flush = self._group_commit is not None and accepted.waits
         waits_for_replicas = self.replica_gate is not None and accepted.waits
         if not waits_for_flush:
-            self._flush.appended(env, is_urgent="ack-before-fsync" not in self.defects)
+            self.flush.appended(env, is_urgent=True)
             if not waits_for_replicas:
                 on_stored(env, result)
                 return
@@ -342,6 +315,13 @@ class MessageStore:
             if status is not None:
                 waiting.replica_decided(env, status)
 
+    def _result(self, records: list[Dispatched]) -> PutResult:
+        """Where a put lies, for its producer."""
+        first, last = records[0], records[-1]
+        places = tuple([record.physical_offset for record in records])
+        end = last.physical_offset + last.size
+        return PutResult(PutStatus.PUT_OK, places, first.queue_offset, first.store_timestamp, end)
+
     def _committed(self, env: Environment) -> None:
         """Bytes left their buffers: they can be dispatched and replicated now."""
         self._dispatcher.wake(env)
@@ -351,10 +331,10 @@ class MessageStore:
     @property
     def has_no_buffer(self) -> bool:
         """The pool of write buffers is in use and empty: sends are to be refused."""
-        return self._commit is not None and self._log.files.buffers_left == 0
+        return self._commit is not None and self.log.files.buffers_left == 0
 
     def _update_writable(self) -> None:
-        self.is_writable = not self._is_shut_down and self._takes_messages and self.flags.is_writable
+        self.is_writable = not self._is_shut_down and self.takes_messages and self.flags.is_writable
         """False while shut down, a slave, the disk is full or an error made the store read-only (→ code 14)."""
 
     def _why_not_writable(self) -> str:
@@ -366,17 +346,17 @@ class MessageStore:
         """Delete the topic's queues (RocketMQ: cleanUnusedTopic). Its records stay in the log until retention takes
         them, and an abnormal start that scans them makes the queues anew, as with Apache's broker."""
         self._queues.remove(env, topic)
-        for key in [key for key in self._log.next_offsets if key[0] == topic]:
-            del self._log.next_offsets[key]
+        for key in [key for key in self.log.next_offsets if key[0] == topic]:
+            del self.log.next_offsets[key]
 
     def delete_expired_queues(self, env: Environment) -> None:
         """Delete the queues whose last message is no longer in the log (RocketMQ: cleanExpiredConsumerQueue)."""
         for key in self._queues.remove_expired(env, self.log_start, SCHEDULE_TOPIC):
-            self._log.next_offsets.pop(key, None)
+            self.log.next_offsets.pop(key, None)
 
     def delete_old_files_soon(self) -> None:
         """The next clean-ups delete expired log files whatever the hour (RocketMQ: executeDeleteFilesManually)."""
-        self._retention.delete_soon()
+        self.retention.delete_soon()
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -401,7 +381,7 @@ class MessageStore:
         """Messages of one queue from *offset* on; ``tag_codes`` ``None``: all. ``None``: not readable (→ code 1)."""
         if self._is_shut_down:
             return None
-        return self._reader.get(env, topic, queue_id, offset, max_messages, tag_codes)
+        return self.reader.get(env, topic, queue_id, offset, max_messages, tag_codes)
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """First queue offset that can still be read; 0 for a queue nobody has written to."""
@@ -426,24 +406,24 @@ class MessageStore:
         """Whether the message is so far behind that RocketMQ counts it as not in memory any more."""
         queue = self._queues.get(topic, queue_id)
         units = queue.units(env, offset, 1) if queue is not None else []
-        return bool(units) and self._reader.is_in_disk(units[0][0])
+        return bool(units) and self.reader.is_in_disk(units[0][0])
 
     def offset_by_time(self, env: Environment, topic: str, queue_id: int, timestamp_ms: int) -> int:
         """Queue offset whose store time is nearest to *timestamp_ms*. RocketMQ: ConsumeQueue#getOffsetInQueueByTime."""
         queue = self._queues.get(topic, queue_id)
-        return offset_by_time(env, queue, self._log.files, timestamp_ms) if queue is not None else 0
+        return offset_by_time(env, queue, self.log.files, timestamp_ms) if queue is not None else 0
 
     def earliest_timestamp(self, env: Environment, topic: str, queue_id: int) -> int:
         """Store time of the queue's first message; −1 where there is none."""
         queue = self._queues.get(topic, queue_id)
         units = queue.units(env, queue.min_offset, 1) if queue is not None else []
-        return store_timestamp_at(env, self._log.files, units[0][0]) if units else -1
+        return store_timestamp_at(env, self.log.files, units[0][0]) if units else -1
 
     def view(self, env: Environment, physical_offset: int) -> bytes | None:
         """The whole record that starts there (view message by id); ``None`` where there is none."""
-        head = self._reader.record(env, physical_offset, 4)
+        head = self.reader.record(env, physical_offset, 4)
         size = int.from_bytes(head, "big", signed=True) if head else 0
-        record = self._reader.record(env, physical_offset, size) if size > 0 else b""
+        record = self.reader.record(env, physical_offset, size) if size > 0 else b""
         return record if record and scan_record(record, 0, self.delay_levels, check_crc=False).record else None
 
     def query(
@@ -465,27 +445,27 @@ class MessageStore:
     @property
     def log_start(self) -> int:
         """Physical offset of the first byte still kept; 0 where there is no log."""
-        return self._log.files.start
+        return self.log.files.start
 
     @property
     def log_end(self) -> int:
         """Physical offset of the next byte: everything below it may be read and replicated, flushed or not."""
-        return self._log.files.end
+        return self.log.files.end
 
     @property
     def flushed_to(self) -> int:
         """Physical offset below which every byte was forced (or a force of it failed, see ``strictFlush``)."""
-        return self._log.files.flushed_to if self._has_vouched else min(self._at_risk_from, self._log.files.flushed_to)
+        return self.log.files.flushed_to if self._has_vouched else min(self._at_risk_from, self.log.files.flushed_to)
 
     def read_raw(self, env: Environment, offset: int, size: int) -> bytes:
         """Up to *size* log bytes from *offset*, never across a file end; empty where there is nothing."""
-        return self._log.read_raw(env, offset, size)
+        return self.log.read_raw(env, offset, size)
 
     def append_raw(self, env: Environment, offset: int, data: bytes) -> bool:
         """A slave's append of replicated bytes at *offset* (= ``log_end``, or anywhere into an empty log)."""
-        if self._is_shut_down or not self._log.append_raw(env, offset, data):
+        if self._is_shut_down or not self.log.append_raw(env, offset, data):
             return False
-        self._flush.appended(env, is_urgent=False)
+        self.flush.appended(env, is_urgent=False)
         self._dispatcher.wake(env)
         if self.on_appended is not None:
             self.on_appended(env, self.log_end)

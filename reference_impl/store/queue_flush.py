@@ -10,7 +10,6 @@ One timer; a pass begins only when the last is over. Within a pass the queues ar
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
 from reference_impl.environment import MS, Environment
@@ -26,11 +25,8 @@ _FLUSHES_AT_STOP: Final = 3
 class QueueFlush:
     """The service of one store."""
 
-    def __init__(
-        self, config: StoreConfig, queues: ConsumeQueues, checkpoint: Checkpoint, defects: Collection[str] = ()
-    ) -> None:
+    def __init__(self, config: StoreConfig, queues: ConsumeQueues, checkpoint: Checkpoint) -> None:
         self._config, self._queues, self._checkpoint = config, queues, checkpoint
-        self._defects = defects
         self._last_thorough_ms = 0
         self._outstanding = 0
         self._is_stopped = False
@@ -44,13 +40,12 @@ class QueueFlush:
         wall = env.wall()
         if wall >= self._last_thorough_ms + self._config.flush_consume_queue_thorough_interval:
             self._last_thorough_ms = wall
-            logics_ms = self._checkpoint.logics_ms
-            if "checkpoint-before-force" in self._defects:
-                self._save(env, logics_ms, self._passed)
-                return
-            self._flush(env, 0, lambda env: self._save(env, logics_ms, self._passed))
+            self._pass_thoroughly(env, self._checkpoint.logics_ms)
         else:
             self._flush(env, self._config.flush_consume_queue_least_pages, self._passed)
+
+    def _pass_thoroughly(self, env: Environment, logics_ms: int) -> None:
+        self._flush(env, 0, lambda env: self._save(env, logics_ms, self._passed))
 
     def _flush(self, env: Environment, least_pages: int, done: Done) -> None:
         queues = [queue.files for queue in self._queues.all() if queue.files.is_dirty]

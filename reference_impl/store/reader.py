@@ -17,14 +17,12 @@ full; the first message is always taken. "In memory" is a matter of distance fro
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
 from reference_impl.environment import Environment
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queue import UNIT_SIZE, ConsumeQueue
 from reference_impl.store.consume_queues import ConsumeQueues
-from reference_impl.store.dying import DyingFile
 from reference_impl.store.mapped_files import MappedFile, MappedFiles
 from reference_impl.store.request import GetResult, GetStatus
 
@@ -34,17 +32,9 @@ _SCAN_BYTES: Final = 16_000
 class Reader:
     """Reads over one log and its queues."""
 
-    def __init__(
-        self,
-        config: StoreConfig,
-        log: MappedFiles,
-        queues: ConsumeQueues,
-        defects: Collection[str] = (),
-        dying: DyingFile | None = None,
-    ) -> None:
-        self.log, self._queues, self.dying = log, queues, dying
+    def __init__(self, config: StoreConfig, log: MappedFiles, queues: ConsumeQueues) -> None:
+        self.log, self._queues = log, queues
         self._corrects = config.broker_role != "SLAVE" or config.offset_check_in_slave
-        self._resets = "overflow-resets-to-zero" in defects
         self._memory = config.total_physical_memory_size * config.access_message_in_memory_max_ratio // 100
         self._in_memory = (
             config.max_transfer_bytes_on_message_in_memory,
@@ -79,15 +69,17 @@ class Reader:
         if offset == following:
             return GetResult(GetStatus.OFFSET_OVERFLOW_ONE, offset, first, following)
         if offset > following:
-            return nothing(GetStatus.OFFSET_OVERFLOW_BADLY, 0 if self._resets and not first else following)
-        if self.dying is not None and self.dying.holds(env, queue, offset):
-            return nothing(GetStatus.OFFSET_TOO_SMALL, first)
+            return nothing(GetStatus.OFFSET_OVERFLOW_BADLY, self._beyond_end(first, following))
         scan = _Scan(self, env, queue, offset, max_messages, tag_codes)
         if not scan.run():
             return nothing(GetStatus.OFFSET_FOUND_NULL, queue.following_file_offset(offset))
         records, offsets = tuple(scan.records), tuple(scan.offsets)
         is_far = self.log.end - scan.last_physical > self._memory
         return GetResult(scan.status, offset + scan.scanned, first, following, records, offsets, is_far)
+
+    def _beyond_end(self, first: int, following: int) -> int:
+        """Where a consumer is sent that asks for more than there is."""
+        return following
 
     def is_full(self, size: int, wanted: int, count: int, total: int, distance: int) -> bool:
         """Whether a batch of *count* messages takes no further one of *size*. RocketMQ: isTheBatchFull."""
@@ -167,8 +159,6 @@ class _Scan:
         # RocketMQ would serve the oldest bytes of the log for a lost record at offset 0; a wrong message is no service.
         record = self._reader.log.read(self._env, physical_offset, size)
         if record:
-            if self._reader.dying is not None:
-                self._reader.dying.read(self._env, physical_offset)
             self.records.append(record)
             self.offsets.append(self._offset + self.scanned)
             self._total += size

@@ -56,10 +56,7 @@ class Recovered(NamedTuple):
 
 
 class Recovery:
-    """One recovery.
-
-    ``queue_ends``: the next number of every queue as its own files tell, before anything is dispatched again.
-    """
+    """One recovery."""
 
     def __init__(
         self,
@@ -69,24 +66,17 @@ class Recovery:
         checkpoint: Checkpoint,
         dispatcher: Dispatcher,
         levels: DelayLevels,
-        defects: frozenset[str] = frozenset(),
     ) -> None:
         self._config, self._log, self._queues, self._checkpoint = config, log, queues, checkpoint
-        self._dispatcher, self._levels, self._defects = dispatcher, levels, defects
-        self._drops_last = "skip-last-record" in defects
-        self.queue_ends: dict[tuple[str, int], int] = {}
+        self._dispatcher, self._levels = dispatcher, levels
         self._records = 0
-        self._last_place = -1
         self._is_clean = True
         self._cleaned: dict[str, None] = {}
 
     def run(self, env: Environment, *, is_clean: bool) -> Recovered:
         """Files are loaded; afterwards positions, queues and dispatch position are right."""
         self._is_clean = is_clean
-        for queue in self._queues.all():
-            queue.recover(env)
-        self.queue_ends = self._queues.next_offsets()
-        queues_end = self._queues.max_physical
+        queues_end = self._recover_queues(env)
         if self._log.files:
             first = self._first_file(env)
             end = self._scan(env, first)
@@ -99,6 +89,16 @@ class Recovery:
         for queue in self._queues.all():
             queue.correct_min_offset(env, self._log.start)
         return Recovered(is_clean, scanned_from, self._records, end)
+
+    def next_offsets(self) -> dict[tuple[str, int], int]:
+        """The table of next queue offsets, after the run."""
+        return self._queues.next_offsets()
+
+    def _recover_queues(self, env: Environment) -> int:
+        """The ends of the queues by their own files; returns the end of the last record that any of them knows."""
+        for queue in self._queues.all():
+            queue.recover(env)
+        return self._queues.max_physical
 
     def files_to_force(self, scanned_from: int) -> list[str]:
         """Files whose content is accepted but may not be on the disk: after an orderly stop only what was cleaned."""
@@ -131,28 +131,32 @@ class Recovery:
 
     def _scan(self, env: Environment, first: int) -> int:
         reader = LogReader(self._levels, check_crc=self._config.check_crc_on_recover, is_whole=True)
-        files = self._log.files[first : first + 1 if "recovery-stops-at-border" in self._defects else None]
-        end = walk(env, files, reader, lambda place, record: self._seen(env, place, record))
-        return self._last_place if self._drops_last and self._last_place >= 0 else end
+        return walk(env, self._files_from(first), reader, lambda place, record: self._seen(env, place, record))
+
+    def _files_from(self, first: int) -> list[MappedFile]:
+        return self._log.files[first:]
 
     def _seen(self, env: Environment, place: int, record: Dispatched) -> None:
         self._records += 1
-        self._last_place = place
-        if not self._is_clean and "recovery-skips-dispatch" not in self._defects:
-            self._dispatcher.take(env, record)
+        if not self._is_clean:
+            self._dispatch_again(env, record)
+
+    def _dispatch_again(self, env: Environment, record: Dispatched) -> None:
+        self._dispatcher.take(env, record)
 
     # --- afterwards -------------------------------------------------------------------------------------------------
 
     def _cut(self, env: Environment, end: int, queues_end: int) -> None:
         self._dispatcher.finish_recovery(env)
         self._log.truncate(env, end)
-        if self._drops_last:
-            queues_end = max(queues_end, self._queues.max_physical)
-        if queues_end >= end and "queue-tail-not-cut" not in self._defects:
-            self._queues.truncate(env, end)
+        if queues_end >= end:
+            self._cut_queues(env, end)
         if self._config.clean_truncated_tail:
             for row in (self._log, *[queue.files for queue in self._queues.all()]):
                 self._clean(env, row)
+
+    def _cut_queues(self, env: Environment, end: int) -> None:
+        self._queues.truncate(env, end)
 
     def _clean(self, env: Environment, row: MappedFiles) -> None:
         """Zeros over what is behind the end of *row*, so that it cannot come back.
@@ -174,7 +178,8 @@ class Recovery:
 
     def _dispatch_rest(self, env: Environment) -> None:
         """RocketMQ waits at its start until dispatch has caught up, then goes on."""
-        self._dispatcher.position = max(self._queues.max_physical, self._log.start, 0)
-        if "recovery-skips-dispatch" in self._defects:
-            self._dispatcher.position = self._log.end
+        self._dispatcher.position = self._undispatched_from()
         self._dispatcher.run(env)
+
+    def _undispatched_from(self) -> int:
+        return max(self._queues.max_physical, self._log.start, 0)

@@ -16,21 +16,20 @@ At most 10 files a run, 100 ms apart, oldest first, up to the first that is not 
 index files that point below the log's start.
 
 Limits. Hours of ``deleteWhen`` are UTC, because a role knows no time zone. A file with unforced bytes is never deleted.
-No file is ever in use, since a read is over when it returns (but see :mod:`reference_impl.store.dying`).
+No file is ever in use, since a read is over when it returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final
 
 from reference_impl.environment import MS, SECOND, Environment
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
-from reference_impl.store.dying import DyingFile
 from reference_impl.store.flags import DISK_FULL, RunningFlags
 from reference_impl.store.index import Index
-from reference_impl.store.mapped_files import MappedFiles
+from reference_impl.store.mapped_files import MappedFile, MappedFiles
 
 DISK_TIMER: Final = ("store", "disk-check")
 CLEAN_TIMER: Final = ("store", "clean")
@@ -53,11 +52,9 @@ class Retention:
         index: Index | None,
         flags: RunningFlags,
         on_flags: Callable[[], None],
-        defects: Collection[str] = (),
-        dying: DyingFile | None = None,
     ) -> None:
-        self._config, self._log, self._queues, self._index, self._dying = config, log, queues, index, dying
-        self._flags, self._on_flags, self._defects = flags, on_flags, defects
+        self._config, self._log, self._queues, self._index = config, log, queues, index
+        self._flags, self._on_flags = flags, on_flags
         self._hours = tuple(int(hour) for hour in config.delete_when.split(";") if hour.strip())
         self._is_forced = False
         self._left_in_run = 0
@@ -97,7 +94,7 @@ class Retention:
         if percent > self._config.disk_space_warning_level_ratio:
             changed = self._flags.set(DISK_FULL)
         else:
-            changed = "disk-full-sticks" not in self._defects and self._flags.clear(DISK_FULL)
+            changed = self._flags.clear(DISK_FULL)
         if changed:
             env.note("disk_full" if self._flags.bits & DISK_FULL else "disk_ok", percent=percent)
             self._on_flags()
@@ -137,10 +134,6 @@ class Retention:
         if not self._is_first_due(env):
             self._end_run(env)
             return
-        if self._dying is not None and self._dying.refuses(env, self._log.files[0]):
-            env.note("log_file_in_use", file=self._log.files[0].name)
-            self._end_run(env)
-            return
         env.note("log_file_deleted", file=self._log.files[0].name, forced=self._is_forced)
         self._log.drop_first(env)
         self._left_in_run -= 1
@@ -152,9 +145,10 @@ class Retention:
         first = self._log.files[0]
         if first.end > self._log.flushed_to:
             return False
-        if (self._is_forced and self._config.clean_file_forcibly_enable) or "retention-ignores-age" in self._defects:
-            return True
-        return env.wall() >= env.modified(first.name) + self._config.file_reserved_time_hours * 3_600_000
+        return (self._is_forced and self._config.clean_file_forcibly_enable) or self._is_expired(env, first)
+
+    def _is_expired(self, env: Environment, file: MappedFile) -> bool:
+        return env.wall() >= env.modified(file.name) + self._config.file_reserved_time_hours * 3_600_000
 
     def _end_run(self, env: Environment) -> None:
         if self._log.start > self._cleaned_to:

@@ -71,7 +71,7 @@ def test_our_slave_has_the_log_that_apaches_has(version: str) -> None:
     made = replayed(version)
     start, theirs = log(f"{version}/pair/slave")
     name = f"store/commitlog/{start:020d}"
-    assert made.broker.role._state.store.log_start == start == FILE_SIZE
+    assert made.broker.role.state.store.log_start == start == FILE_SIZE
     assert bytes(made.env.disk[name]) == theirs
     _, masters = log(f"{version}/pair/master")
     assert made.log == masters[start:][: len(made.log)]
@@ -80,7 +80,7 @@ def test_our_slave_has_the_log_that_apaches_has(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_our_slave_dispatches_what_apaches_has_dispatched(version: str) -> None:
     made = replayed(version)
-    store = made.broker.role._state.store
+    store = made.broker.role.state.store
     theirs = unpack(f"{version}/pair/slave")
     units = b"".join(data for path, data in sorted(theirs.items()) if path.startswith("consumequeue/T0/0/"))
     ours = b"".join(
@@ -127,11 +127,11 @@ class RunningMaster:
         kept.pop("store/checkpoint", None)
         kept["store/abort"] = bytearray()
         self.made = BrokerByHand(disk=kept, brokerRole="SYNC_MASTER", release=version, inSyncReplicas="2", **PROPERTIES)
-        assert self.made.role._state.store.log_end == self.log_end
+        assert self.made.role.state.store.log_end == self.log_end
 
     def grow(self, end: int) -> None:
         """As if the records up to *end* had just been put, by one that waits."""
-        store, env = self.made.role._state.store, self.made.env
+        store, env = self.made.role.state.store, self.made.env
         if end > self.log_end:
             assert store.append_raw(env, self.log_end, self._log[self.log_end : end])
             self.log_end = end

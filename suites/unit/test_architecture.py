@@ -31,6 +31,28 @@ def test_import_contracts_hold() -> None:
         os.chdir(before)
 
 
+REFERENCE = ROOT / "reference_impl"
+KNOWS_DEFECTS = [REFERENCE / "defects", REFERENCE / "node.py", REFERENCE / "__main__.py"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for path in sorted(REFERENCE.rglob("*.py"))
+        if not any(path.is_relative_to(known) for known in KNOWS_DEFECTS)
+    ],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_the_broker_that_is_usable_alone_knows_of_no_planted_bug(path: Path) -> None:
+    """Neither a parameter nor a flag nor a test for one: ``reference_impl/defects`` puts them in from outside."""
+    from reference_impl.defects import DEFECTS
+
+    text = path.read_text(encoding="utf-8")
+    assert "defect" not in text
+    assert [name for name in DEFECTS if name in text] == []
+
+
 def test_the_folder_docker_is_no_package() -> None:
     """A module there would shadow the Docker SDK: ``import docker`` breaks everywhere."""
     assert list((ROOT / "docker").rglob("*.py")) == []

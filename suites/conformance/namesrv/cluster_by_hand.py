@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reference_impl.defects import plant
 from reference_impl.environment import Link
 from reference_impl.namesrv import NameServer, NamesrvConfig
 from reference_impl.wire.bodies import DataVersion, TopicConfig, TopicConfigTable, TopicRouteData
@@ -31,7 +32,8 @@ class NameServerByHand:
     def __init__(
         self, defects: tuple[str, ...] = (), disk: Mapping[str, bytearray] | None = None, **config: object
     ) -> None:
-        self.role = NameServer(NamesrvConfig(**config), defects)
+        self.role = NameServer(NamesrvConfig(**config))
+        plant(self.role, defects)
         self.env = FakeEnvironment(self.role)
         self.env.disk = dict(disk or {})
         self.role.on_start(self.env)

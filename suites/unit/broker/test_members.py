@@ -216,7 +216,7 @@ def test_a_slave_of_5x_tells_the_delay_offsets_that_it_has_from_its_master(relea
     """A returning master takes them back: they must be those of the last copy, not of the slave's start."""
     made = BrokerByHand(brokerRole="SLAVE", brokerId="1", release=release)
     text = '{"dataVersion":{"counter":2,"stateVersion":0,"timestamp":9},"offsetTable":{3:70}}'
-    TablesOfSlave(made.role._state).take_delay_offsets(made.env, text)
+    TablesOfSlave(made.role.state).take_delay_offsets(made.env, text)
     assert bytes(made.env.disk["store/config/delayOffset.json"]) == text.encode()
     body = read_json(made.answer(Code.GET_ALL_DELAY_OFFSET).body, dict)
     assert body["offsetTable"] == told

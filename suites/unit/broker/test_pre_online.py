@@ -111,7 +111,7 @@ DELAYS = b'{"dataVersion":{"counter":1,"stateVersion":0,"timestamp":9},"offsetTa
 
 
 def offset_of(made: BrokerByHand) -> int | None:
-    return made.role._state.offsets.query("CG", "T", 0)
+    return made.role.state.offsets.query("CG", "T", 0)
 
 
 def test_a_master_takes_what_its_slave_has_done() -> None:

@@ -43,7 +43,7 @@ def end(made: BrokerByHand, sent: Command, kind: int) -> Command:
 
 
 def records(made: BrokerByHand, topic: str, queue: int = 0) -> list[Message]:
-    store, env = made.role._state.store, made.env
+    store, env = made.role.state.store, made.env
     found = store.get(env, topic, queue, store.min_offset(topic, queue), 1000)
     return [] if found is None else [decode_record(record) for record in found.records]
 
@@ -174,7 +174,7 @@ def test_progress_survives_a_restart() -> None:
     for number in range(3):
         end(made, half(made, b"%d" % number), COMMIT)
     made.env.advance(2 * INTERVAL)
-    offsets = made.role._state.offsets
+    offsets = made.role.state.offsets
     assert offsets.query("CID_RMQ_SYS_TRANS", HALF, 0) == 3
     assert offsets.query("CID_RMQ_SYS_TRANS", OP, 0) == 3
 
@@ -187,7 +187,7 @@ def test_ops_of_5_x_name_several_halves() -> None:
     for number in range(3):
         half(made, b"%d" % number)
     op = PutRequest(topic=OP, queue_id=0, body=b"0,2,", properties="TAGS\x01d", is_internal=True, wait=False)
-    made.role._state.store.put(made.env, op, lambda env, result: None)
+    made.role.state.store.put(made.env, op, lambda env, result: None)
     made.env.advance(INTERVAL)
     assert [message.body for message in asked_about(made)] == [b"1"]
 

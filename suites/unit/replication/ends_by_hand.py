@@ -102,22 +102,22 @@ class SlaveByHand:
     @property
     def log(self) -> bytes:
         """The written part of its log, file after file."""
-        store = self.broker.role._state.store
+        store = self.broker.role.state.store
         files = [(name, data) for name, data in self.env.disk.items() if "/commitlog/" in name]
         return b"".join(bytes(data) for _, data in sorted(files))[: store.log_end - store.log_start]
 
     @property
     def log_end(self) -> int:
-        return self.broker.role._state.store.log_end
+        return self.broker.role.state.store.log_end
 
 
 def log_of(broker: BrokerByHand) -> bytes:
     """The written part of a broker's log that begins at 0."""
-    store = broker.role._state.store
+    store = broker.role.state.store
     files = [(name, data) for name, data in broker.env.disk.items() if "/commitlog/" in name]
     return b"".join(bytes(data) for _, data in sorted(files))[: store.log_end]
 
 
 def end_of(broker: BrokerByHand) -> int:
     """The end of a broker's log."""
-    return broker.role._state.store.log_end
+    return broker.role.state.store.log_end

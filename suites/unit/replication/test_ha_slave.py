@@ -96,8 +96,8 @@ def test_p41_frames_and_records_may_be_cut_anywhere(piece: int) -> None:
         made.env.deliver(made.links[-1], wire[at : at + piece])
     assert made.log == data
     made.env.advance(2 * MS)
-    store = made.broker.role._state.store
-    assert store.max_offset("T", 0) == original.role._state.store.max_offset("T", 0) == 12
+    store = made.broker.role.state.store
+    assert store.max_offset("T", 0) == original.role.state.store.max_offset("T", 0) == 12
 
 
 def _starts(size: int, step: int) -> list[int]:
@@ -113,7 +113,7 @@ def test_a_partial_record_waits_and_counts_as_received() -> None:
     made, data = connected(), log_of(source(2))
     made.deliver(0, data[:1000])
     made.env.advance(2 * MS)
-    assert made.broker.role._state.store.max_offset("T", 0) == 1
+    assert made.broker.role.state.store.max_offset("T", 0) == 1
     assert made.reports() == [1000]
 
 
@@ -145,7 +145,7 @@ def test_an_empty_slave_takes_any_place_and_its_file_begins_with_it() -> None:
     made, data = connected(), log_of(source())
     made.deliver(2 * FILE, data[2 * FILE : 2 * FILE + 900])
     assert made.reports() == [2 * FILE + 900]
-    assert made.broker.role._state.store.log_start == 2 * FILE
+    assert made.broker.role.state.store.log_start == 2 * FILE
 
 
 def test_an_empty_slave_gets_it_wrong_where_the_first_frame_is_no_file_start() -> None:
@@ -277,7 +277,7 @@ def test_what_a_slave_has_taken_it_serves() -> None:
     made, original = connected(), source(3)
     made.deliver(0, log_of(original))
     made.env.advance(2 * MS)
-    store = made.broker.role._state.store
+    store = made.broker.role.state.store
     found = store.get(made.env, "T", 0, 0, 32)
     assert found is not None
     assert (len(found.records), store.log_end) == (3, end_of(original))

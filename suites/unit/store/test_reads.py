@@ -24,7 +24,7 @@ def with_messages(count: int, **properties: str) -> World:
 
 def expired(w: World) -> MappedFiles:
     """Take the oldest log file away, as retention does."""
-    log = w.store._log.files
+    log = w.store.log.files
     log.drop_first(w.env)
     return log
 

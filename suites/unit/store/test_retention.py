@@ -29,7 +29,7 @@ def with_files(count: int, defects: tuple[str, ...] = (), **properties: str) -> 
 
 
 def files(w: World) -> int:
-    return len(w.store._log.files.files)
+    return len(w.store.log.files.files)
 
 
 # --- the disk ratio --------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_an_operator_lets_expired_files_go_at_any_hour_and_no_others() -> None:
     assert files(w) == 5
     hours_later(w, 2).run(15)
     assert files(w) == 1
-    assert w.store._retention._manual_runs < 20
+    assert w.store.retention._manual_runs < 20
 
 
 def test_a_queue_with_nothing_left_in_the_log_goes_when_an_operator_asks() -> None:

@@ -15,6 +15,7 @@ from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.models import Budgets, DiskModel
 from harness.backends.sim.scheduler import Scheduler
+from reference_impl.defects import plant_in_store
 from reference_impl.environment import SECOND, Address, Environment, Link
 from reference_impl.store import GetResult, MessageStore, PutRequest, PutResult, PutStatus, StoreConfig
 
@@ -169,7 +170,8 @@ class World:
     def start(self) -> World:
         """A new store object on the disk as it is."""
         self._lives += 1
-        self.store = MessageStore(self.config, self.defects)
+        self.store = MessageStore(self.config)
+        plant_in_store(self.store, self.defects)
         self.env = Life(self, self._lives)
         self.store.load(self.env)
         return self

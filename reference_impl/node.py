@@ -1,0 +1,56 @@
+"""Building a node: the one place where a NameServer or a broker is made of its properties.
+
+Question: which object is the node that a configuration describes? Everybody who runs one asks here: the command line,
+the simulator, tests of whole nodes. Planted bugs are put in here and nowhere else, and looked up only if one is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from reference_impl.configuration import property_names
+from reference_impl.environment import Role
+
+if TYPE_CHECKING:
+    from reference_impl.broker import Broker
+    from reference_impl.namesrv import NameServer
+
+Kind = Literal["namesrv", "broker"]
+
+
+def build_node(kind: Kind, properties: Mapping[str, str], defects: Collection[str] = ()) -> Role:
+    """A node that was not started yet; ``ConfigurationError`` for properties that it cannot have, ``ValueError`` for a
+    planted bug that it cannot have."""
+    node = _name_server(properties) if kind == "namesrv" else _broker(properties)
+    if defects:
+        from reference_impl.defects import plant
+
+        plant(node, defects)
+    return node
+
+
+def known_properties(kind: Kind) -> list[str]:
+    """The names of all properties of any release."""
+    if kind == "namesrv":
+        from reference_impl.namesrv import NamesrvConfig
+
+        return property_names(NamesrvConfig)
+    from reference_impl.broker import BrokerConfig
+    from reference_impl.replication import ReplicationConfig
+    from reference_impl.store import StoreConfig
+
+    every = BrokerConfig.from_properties({"release": "5.3.3"})
+    return [*every.described(), *StoreConfig.property_names(), *ReplicationConfig.names()]
+
+
+def _name_server(properties: Mapping[str, str]) -> NameServer:
+    from reference_impl.namesrv import NameServer, NamesrvConfig
+
+    return NameServer(NamesrvConfig.from_properties(properties))
+
+
+def _broker(properties: Mapping[str, str]) -> Broker:
+    from reference_impl.broker import Broker, BrokerConfig
+
+    return Broker(BrokerConfig.from_properties(properties))
