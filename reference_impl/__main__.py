@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from reference_impl.configuration import Properties, parse_properties
+from reference_impl.configuration import ConfigurationError, Properties, parse_properties
 
 if TYPE_CHECKING:
     from reference_impl.environment import Role
@@ -82,7 +82,7 @@ def _role(arguments: argparse.Namespace, properties: Properties) -> Role:
     _report(properties.unknown(known_properties(arguments.node)))
     try:
         return build_node(arguments.node, properties.values, arguments.defect)
-    except ValueError as error:
+    except ConfigurationError as error:
         raise properties.locate(error) from error
 
 

@@ -1,11 +1,12 @@
 """The hunt: within how many seeds is each planted bug found, and is the honest twin silent on all of them?
 
     python -m suites.museum.hunt [--only NAME …] [--seeds 50] [--twins 200]
+    python -m suites.museum.hunt --words
 
 Every exhibit is run with seeds 1 to ``--seeds``, on to 200 where none of them has found it; every scenario without any
 bug with seeds 1 to ``--twins``. What came out goes to ``docs/museum-results.json`` after each exhibit, entries of the
 others stay; ``python -m suites.museum.page`` makes the page of it. Ends with 1 if a bug was not found or a twin did not
-pass.
+pass. With ``--words`` only the first seed of each is run again, for the sentence that the checks say today.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from harness.summary import lines_of
 from reference_impl.defects import DEFECTS
-from suites.museum.exhibits import EXHIBITS, command, proof, run
+from suites.museum.exhibits import EXHIBITS, proof, run
 
 RESULTS: Final = Path(__file__).resolve().parents[2] / "docs" / "museum-results.json"
 SEEDS_MAX: Final = 200
@@ -30,14 +30,13 @@ KNOWN_MAX: Final = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """One bug: *found* in so many of *seeds* runs, *first* with these (at most three); *sentence* and *summary*: what
-    was said with the first of them, *others*: how many anomalies of other kinds and checks there were beside it."""
+    """One bug: *found* in so many of *seeds* runs, *first* with these (at most three); *sentence*: what was said with
+    the first of them, *others*: how many anomalies of other kinds and checks there were beside it."""
 
     seeds: int
     found: int
     first: Sequence[int]
     sentence: str
-    summary: Sequence[str]
     others: Mapping[str, int]
 
 
@@ -53,7 +52,7 @@ def hunt(name: str, seeds: int) -> Finding:
     """Run the exhibit with seeds 1 to *seeds*, and on until it is found or 200 are used up."""
     found = seed = 0
     first: list[int] = []
-    sentence, summary = "", []
+    sentence = ""
     others: Counter[str] = Counter()
     while seed < seeds or (not found and seed < SEEDS_MAX):
         seed += 1
@@ -62,10 +61,16 @@ def hunt(name: str, seeds: int) -> Finding:
         if seen is not None:
             found += 1
             first, sentence = [*first, seed][:KNOWN_MAX], sentence or seen.sentence
-            summary = summary or lines_of(result, replay=command(name, seed))
         mine = (DEFECTS[name].check, EXHIBITS[name].kinds)
         others.update({f"{c} {k}" for c, k in _failures(result.verdicts) if c != mine[0] or k not in mine[1]})
-    return Finding(seed, found, first, sentence, summary, dict(sorted(others.items())))
+    return Finding(seed, found, first, sentence, dict(sorted(others.items())))
+
+
+def retold(name: str, known: Finding) -> Finding:
+    """*known* with the sentence that is said today; the bug must still be found with its first seed."""
+    seen = proof(name, run(name, known.first[0]))
+    assert seen is not None, f"{name} is not found with seed {known.first[0]} any more: hunt for it again"
+    return replace(known, sentence=seen.sentence)
 
 
 def _failures(verdicts: Sequence[Any]) -> list[tuple[str, str]]:
@@ -113,8 +118,14 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=tuple(EXHIBITS), metavar="NAME", help="these bugs (default: all)")
     parser.add_argument("--seeds", type=int, default=50, help="runs of each bug (default: 50)")
     parser.add_argument("--twins", type=int, default=SEEDS_MAX, help="runs of each scenario without bugs; 0: none")
+    parser.add_argument("--words", action="store_true", help="only what is said with the first seed of each")
     arguments = parser.parse_args()
     names = arguments.only or list(EXHIBITS)
+    if arguments.words:
+        for name, known in read_findings().items():
+            if name in names:
+                _record("bugs", name, retold(name, known), list(EXHIBITS))
+        return 0
     scenarios = {EXHIBITS[name].scenario: name for name in names}
     bad = 0
     for name in names:

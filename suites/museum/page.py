@@ -3,7 +3,7 @@
 Question: which bugs can the reference be given, where were they seen before, and how are they found here?
 
 Model. One page from three sources: the registry (:mod:`reference_impl.defects`), the exhibits with their scenarios, and
-``docs/museum-results.json``, which the hunt writes. Nothing is run.
+``docs/museum-results.json``, which the hunt writes. Only the example is run, so that the page shows what it prints.
 
     python -m suites.museum.page
 """
@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from harness.summary import lines_of
 from reference_impl.defects import DEFECTS, REPLICATION, ROUTING, STORE
-from suites.museum.exhibits import EXHIBITS, command, scenario_of
+from suites.museum.exhibits import EXHIBITS, command, run, scenario_of
 from suites.museum.hunt import Finding, Twin, read_findings, read_twins
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
@@ -66,8 +67,12 @@ def _head(example: Finding) -> str:
     return _HEAD.format(
         bugs=len(DEFECTS),
         command=command(EXAMPLE, example.first[0]),
-        output="\n".join(f"    {line}".rstrip() for line in example.summary),
+        output="\n".join(f"    {line}".rstrip() for line in _said(example.first[0])),
     )
+
+
+def _said(seed: int) -> list[str]:
+    return lines_of(run(EXAMPLE, seed), replay=command(EXAMPLE, seed))
 
 
 def _table(names: list[str], findings: dict[str, Finding], twins: dict[str, Twin]) -> str:

@@ -41,6 +41,7 @@ def test_a_planted_bug_is_found_by_its_check_with_a_sentence(name):
     found = [anomaly for result in results if (anomaly := proof(name, result)) is not None]
     assert found, [verdict.to_json() for result in results for verdict in result.verdicts if verdict.outcome]
     assert found[0].ops
+    assert found[0].sentence == FINDINGS[name].sentence, "python -m suites.museum.hunt --words, then suites.museum.page"
 
 
 TWINS = {(EXHIBITS[name].scenario, seed): name for name, seeds in KNOWN.items() for seed in seeds}

@@ -183,13 +183,13 @@ def test_async_flush_loses_something_in_most_cuts() -> None:
 # --- planted bugs ----------------------------------------------------------------------------------------------------
 
 
-def caught(defect: str, flush: str, how: str, seeds: int) -> list[str]:
-    """What the properties say of a store with a planted bug, one line a seed."""
+def caught(defects: tuple[str, ...], flush: str, how: str, seeds: int) -> list[str]:
+    """What the properties say of a store with planted bugs, one line a seed."""
     complaints = []
     for seed in range(seeds):
         steps = [((i % QUEUES, 50), 3 * MS) for i in range(20 + seed)]
         try:
-            story = tell([(steps, how)], flush, seed, defects=(defect,))
+            story = tell([(steps, how)], flush, seed, defects=defects)
             story.live([((queue, 50), 2 * MS) for queue in range(QUEUES)])
             story.world.run(1)
             acknowledged = [put for put in story.puts if put.is_acknowledged]
@@ -213,7 +213,7 @@ def caught(defect: str, flush: str, how: str, seeds: int) -> list[str]:
     ],
 )
 def test_planted_bugs_are_caught(defect: str, flush: str, how: str, complaint: str) -> None:
-    complaints = caught(defect, flush, how, seeds=30)
+    complaints = caught((defect,), flush, how, seeds=30)
     assert len(complaints) >= 20, complaints
     assert any(complaint in text for text in complaints), complaints
 
@@ -221,4 +221,4 @@ def test_planted_bugs_are_caught(defect: str, flush: str, how: str, complaint: s
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 @pytest.mark.parametrize("how", ["cut", "kill", "stop"])
 def test_without_a_planted_bug_the_same_seeds_are_silent(flush: str, how: str) -> None:
-    assert caught("none", flush, how, seeds=30) == []
+    assert caught((), flush, how, seeds=30) == []
