@@ -1,8 +1,8 @@
 """Checkers: a history's columns in, a verdict with its evidence out.
 
-    from checkers import History, RunFacts, check_all        a run of ours: every check under the contract of its mode
-    from checkers import check_file                           anyone's history against a model
-    from checkers import LogInput, check_log                  the theorems themselves, on numpy columns
+    from mqchaos.checkers import History, RunFacts, check_all  a run of ours, under the contract of its mode
+    from mqchaos.checkers import check_file                    anyone's history against a model
+    from mqchaos.checkers import LogInput, check_log           the theorems themselves, on numpy columns
 
 Names are loaded when they are first used, so that importing one checker does not load all of them.
 """
@@ -94,5 +94,5 @@ def __getattr__(name: str) -> Any:
     """A public name, from its module."""
     home = _HOME_OF.get(name)
     if home is None:
-        raise AttributeError(f"module 'checkers' has no attribute {name!r}")
-    return getattr(import_module(f"checkers.{home}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

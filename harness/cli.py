@@ -35,7 +35,7 @@ class Command:
     @staticmethod
     def module(name: str) -> Any:
         """The module that implements the command *name*."""
-        return import_module(f"harness.commands.{name.replace('-', '_')}")
+        return import_module(f"{__package__}.commands.{name.replace('-', '_')}")
 
 
 COMMANDS: Final = {
@@ -192,13 +192,17 @@ def _command_table() -> str:
 
 
 def _report(terminal: Terminal, error: Exception, *, is_debug: bool) -> int:
+    from faults.errors import FaultTrouble
+    from faults.levers import LeverRefused
+
     if is_debug:
         terminal.say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, HarnessError):
         terminal.error(error.what, error.place, error.hint)
-    elif type(error).__module__.startswith("faults."):
-        # Faults do not know the harness: their errors say what and hint, or reason and hint.
-        terminal.error(getattr(error, "what", str(error)), hint=getattr(error, "hint", ""))
+    elif isinstance(error, FaultTrouble):
+        terminal.error(error.what, hint=error.hint)
+    elif isinstance(error, LeverRefused):
+        terminal.error(error.reason, hint=error.hint)
     elif isinstance(error, OSError) and error.filename:
         # A folder that cannot be made, a file that cannot be written: the machine's answer, not a bug.
         terminal.error(error.strerror or type(error).__name__, place=str(error.filename), hint="--debug shows where")

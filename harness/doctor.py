@@ -25,7 +25,7 @@ from typing import Final, Literal
 
 State = Literal["ok", "missing", "trouble"]
 
-PACKAGES: Final = ("hypothesis", "msgspec", "numpy", "pyarrow", "pytest", "pyyaml", "rich")
+PACKAGES: Final = ("msgspec", "numpy", "pyarrow", "pyyaml", "rich")
 SPARK_PACKAGES: Final = ("pyspark", "pandas")
 PORTS: Final = {9876: "NameServer", 10911: "broker", 10909: "broker, fast channel", 10912: "replication"}
 OLDEST_PYTHON: Final = (3, 11)
@@ -65,7 +65,7 @@ def _packages() -> list[Finding]:
     versions = {name: _version(name) for name in PACKAGES}
     missing = [name for name, version in versions.items() if not version]
     if missing:
-        return [Finding("packages", "trouble", f"without {', '.join(missing)}", "pip install -e .")]
+        return [Finding("packages", "trouble", f"without {', '.join(missing)}", "pip install mqchaos")]
     return [Finding("packages", "ok", ", ".join(f"{name} {version}" for name, version in versions.items()))]
 
 
@@ -79,7 +79,9 @@ def _version(package: str) -> str:
 def _spark() -> list[Finding]:
     missing = [name for name in SPARK_PACKAGES if not _version(name)]
     if missing:
-        return [Finding("Spark", "missing", f"without {', '.join(missing)}", "pip install -e '.[spark]' (for marts)")]
+        return [
+            Finding("Spark", "missing", f"without {', '.join(missing)}", "pip install 'mqchaos[spark]' (for marts)")
+        ]
     return [Finding("Spark", "ok", ", ".join(f"{name} {_version(name)}" for name in SPARK_PACKAGES))]
 
 

@@ -64,9 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers; let SIGTERM end the session as Ctrl-C does, so that no node outlives it."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Register the markers."""
     for line in (
         f"requires(capability, ...): of {', '.join(CAPABILITIES)}; what is missing is a named skip",
         "chaos: runs a scenario on a backend",
@@ -78,8 +76,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for ``backend`` runs once for each ``--backend``, or on those of its marker ``on``."""
-    if "backend" in metafunc.fixturenames:
+    """A test that asks for ``backend`` runs once for each ``--backend``, or on those of its marker ``on``. A fixture of
+    this name that the project has itself is left alone."""
+    if "backend" in metafunc.fixturenames and "backend" not in metafunc._arg2fixturedefs:
         fixed = metafunc.definition.get_closest_marker("on")
         backends = fixed.args if fixed else metafunc.config.getoption("--backend") or ["sim"]
         metafunc.parametrize("backend", backends, scope="session")
@@ -132,6 +131,17 @@ CAPABILITIES: Final[dict[str, Callable[[], str]]] = {
 """What a test may require → why it is not to be had here (empty: it is)."""
 
 
+@pytest.fixture(scope="session")
+def orderly_end() -> Iterator[None]:
+    """While it is used SIGTERM ends the session as Ctrl-C does, so that no node outlives it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """``--seed``, else a function of the test's id."""
@@ -140,7 +150,9 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def chaos_run(request: pytest.FixtureRequest, backend: str, seed: int) -> Iterator[Callable[..., RunResult]]:
+def chaos_run(
+    request: pytest.FixtureRequest, orderly_end: None, backend: str, seed: int
+) -> Iterator[Callable[..., RunResult]]:
     """Run a scenario on the test's backend: ``chaos_run(scenario, seed=…, defects=(…,), target=…) -> RunResult``."""
     from harness.run import run_scenario
 

@@ -33,6 +33,7 @@ from checkers.history.history import History
 from checkers.verdict import Outcome, Verdict, worst
 from harness.errors import HistoryError, UsageError
 from harness.recorder import read_journal
+from mqchaos import __version__
 
 RUNS: Final = Path("runs")
 JOURNAL: Final = "journal.jsonl"
@@ -127,8 +128,11 @@ def load_history(folder: Path) -> History:
 
 @cache
 def commit() -> str:
-    """The commit that runs, with ``+`` if files differ from it; empty outside a repository."""
-    here = Path(__file__).resolve().parent
+    """The commit that runs, with ``+`` if files differ from it; of an installed package its version, as ``v0.1.0``:
+    the repository around it, if there is one, is somebody else's."""
+    here = Path(__file__).resolve().parent.parent
+    if not (here / ".git").exists():
+        return f"v{__version__}"
     try:
         asked = subprocess.run(
             ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],

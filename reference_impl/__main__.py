@@ -1,7 +1,7 @@
-"""``python -m reference_impl``: a NameServer or a broker as one process.
+"""``python -m mqchaos.reference_impl``: a NameServer or a broker as one process.
 
-    python -m reference_impl namesrv [-c namesrv.properties] [-p 9876]
-    python -m reference_impl broker  [-c broker.conf] [-n 127.0.0.1:9876] [-p 10911]
+    python -m mqchaos.reference_impl namesrv [-c namesrv.properties] [-p 9876]
+    python -m mqchaos.reference_impl broker  [-c broker.conf] [-n 127.0.0.1:9876] [-p 10911]
 
 Question: how does a configuration file become a running node? Property names are RocketMQ's. Flags win over the file.
 ``--home`` is the folder that the node keeps everything in, ``--notes`` takes its trace as JSON lines, ``--defect``
@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser("python -m reference_impl", description="A RocketMQ NameServer or broker.")
+    parser = _Parser(f"python -m {__package__}", description="A RocketMQ NameServer or broker.")
     nodes = parser.add_subparsers(dest="node", required=True, metavar="NODE")
     for node, port in (("namesrv", 9876), ("broker", 10911)):
         one = nodes.add_parser(node, help=f"run a {node}")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    _python("-m", "harness.promises")
+    _python("scripts/promises_page.py")
     _python("scripts/conformance_page.py")
     _python("scripts/draw_checkers.py")
     _python("-m", "suites.museum.page")

@@ -25,6 +25,7 @@ REAL_NODES = (
     "conformance/replication/test_pairs_on_processes.py",
     "conformance/interchange/",
     "conformance/test_apache_smoke.py",
+    "installed/",
     "unit/faults/test_heal_journal.py",
     "unit/process/",
     "unit/reference/test_node_command.py",
@@ -32,6 +33,11 @@ REAL_NODES = (
     "unit/runtime/test_process.py",
     "unit/test_benchmarks.py",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _orderly_end(orderly_end: None) -> None:
+    """Tests start nodes by other ways than ``chaos_run``, too."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -36,7 +36,7 @@ MANY = 100_000
 SMALL = 16
 """Fewer operations than these are not worth converting even where the loops are loaded."""
 
-_LOOPS = "checkers.compiled.search_loops"
+_LOOPS = f"{__package__}.search_loops"
 _CALL, _RET, _ARG = itemgetter(0), itemgetter(1), itemgetter(2)
 UNKNOWN = (1 << 63) - 1
 """As a return."""

@@ -90,11 +90,12 @@ def checkers() -> list[Row]:
 
 def checker_modules() -> dict[str, str]:
     """Check → the module that explains it."""
+    from checkers.runs import fault_efficacy
     from checkers.runs.checks import CHECKS
-    from harness.judge import CHECK
+    from harness import judge
 
     modules = {name: check.__module__ for name, check in CHECKS.items()}
-    return {**modules, "faults": "checkers.runs.fault_efficacy", CHECK: "harness.judge"}
+    return {**modules, "faults": fault_efficacy.__name__, judge.CHECK: judge.__name__}
 
 
 def question_of(module: str) -> str:

@@ -1,6 +1,7 @@
 """``mqchaos namesrv`` and ``mqchaos broker``: the reference RocketMQ by itself.
 
-The words are the reference's own (``python -m reference_impl``) and are handed over as they are, ``--help`` included.
+The words are the reference's own (``python -m mqchaos.reference_impl``) and are handed over as they are, ``--help``
+included.
 """
 
 from __future__ import annotations

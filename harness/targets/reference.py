@@ -1,9 +1,9 @@
-"""The reference implementation as a target: role objects for the simulator, ``python -m reference_impl`` for processes.
+"""The reference implementation as a target: role objects for the simulator, its command line for processes.
 
 Question: how does a node's specification become a running node of our own broker? In the simulator as an object; as a
 process by a configuration file of RocketMQ's property names and this command:
 
-    python -m reference_impl namesrv|broker -c FILE --home DATA --notes NOTES [--defect NAME …]
+    python -m mqchaos.reference_impl namesrv|broker -c FILE --home DATA --notes NOTES [--defect NAME …]
 
 ``--home`` is the folder that the role's files are relative to, ``--notes`` takes the JSON lines of ``env.note``.
 
@@ -46,7 +46,7 @@ class ReferenceTarget:
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         config = folder / "config" / f"{spec.kind}.conf"
         config.write_text("".join(f"{name}={value}\n" for name, value in spec.properties.items()))
-        argv = [sys.executable, "-m", "reference_impl", spec.kind, "-c", str(config)]
+        argv = [sys.executable, "-m", reference_impl.__name__, spec.kind, "-c", str(config)]
         argv += ["--home", str(folder / "data"), "--notes", str(folder / "log" / "notes.jsonl")]
         argv += [word for name in own_defects(spec) for word in ("--defect", name)]
         return argv, {"PYTHONPATH": import_path(), "PYTHONUNBUFFERED": "1"}
@@ -54,7 +54,8 @@ class ReferenceTarget:
 
 def import_path() -> str:
     """A node's working folder is its own: it finds the package where the harness found it, then what we were told."""
-    ours = str(Path(reference_impl.__file__).parent.parent)
+    depth = reference_impl.__name__.count(".") + 1
+    ours = str(Path(reference_impl.__file__).parents[depth])
     return os.pathsep.join([ours, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
 
+from mqchaos.checkout import ROOMS
+
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("checkers", "faults", "harness", "reference_impl", "results")
 LINES_MAX = 600
 
 
@@ -53,9 +56,37 @@ def test_the_broker_that_is_usable_alone_knows_of_no_planted_bug(path: Path) -> 
     assert [name for name in DEFECTS if name in text] == []
 
 
-def test_the_folder_docker_is_no_package() -> None:
-    """A module there would shadow the Docker SDK: ``import docker`` breaks everywhere."""
-    assert list((ROOT / "docker").rglob("*.py")) == []
+def hides(root: Path, name: str) -> bool:
+    """Whether ``import name`` with *root* on the path finds a package or module there, whatever is installed."""
+    spec = PathFinder.find_spec(name, [str(root)])
+    return spec is not None and spec.loader is not None and spec.origin is not None
+
+
+def test_the_folder_docker_hides_no_sdk(tmp_path: Path) -> None:
+    """With a package there ``import docker`` would not find the Docker SDK any more, anywhere."""
+    assert not hides(ROOT, "docker")
+    (tmp_path / "docker").mkdir()
+    assert not hides(tmp_path, "docker"), "a folder without Python gives way to what is installed"
+    (tmp_path / "docker" / "__init__.py").touch()
+    assert hides(tmp_path, "docker")
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_is_named_as_text(path: Path) -> None:
+    """Installed it has another name: what must say it derives it from ``__name__`` or ``__package__``."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    rooms = "|".join(ROOMS)
+    assert [text for text in texts if re.search(rf"^({rooms})(\.[a-z_]+)*\.$|-m ({rooms})\b", text)] == []
+    assert [text for text in texts if is_module(text)] == []
+
+
+def is_module(text: str) -> bool:
+    """Whether *text* is the dotted name of a module of a room."""
+    if not re.fullmatch(rf"({'|'.join(ROOMS)})(\.[a-z_]+)+", text):
+        return False
+    path = ROOT / text.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))

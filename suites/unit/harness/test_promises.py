@@ -8,7 +8,8 @@ import yaml
 
 from harness.errors import ClusterError
 from harness.matrix import scenario_of
-from harness.promises import (
+from harness.run import run_scenario
+from scripts.promises_page import (
     CLAIMS,
     PAGE,
     Result,
@@ -22,7 +23,6 @@ from harness.promises import (
     recorded_in,
     write_results,
 )
-from harness.run import run_scenario
 from suites.unit.harness.tiny import KILL, tiny
 
 
@@ -31,7 +31,7 @@ def result(scenario="s", backend="sim", target="reference", outcomes=None, note=
 
 
 def test_the_committed_page_is_what_its_sources_make():
-    assert PAGE.read_text(encoding="utf-8") == page(read_results()), "run: python -m harness.promises"
+    assert PAGE.read_text(encoding="utf-8") == page(read_results()), "run: python scripts/promises_page.py"
 
 
 def test_every_claim_that_a_scenario_names_is_a_claim():

@@ -26,7 +26,7 @@ def test_breaks(chaos_run):
 @pytest.fixture
 def chaos(pytester, request):
     """A folder with the plugin loaded as the project's own conftest does it; output in plain text."""
-    pytester.makeconftest("pytest_plugins = ['harness.pytest_plugin']")
+    pytester.makeconftest("pytest_plugins = ['mqchaos.harness.pytest_plugin']")
     pytester.makepyfile(TESTS)
     path = os.pathsep.join([str(request.config.rootpath), os.environ.get("PYTHONPATH", "")])
     with pytest.MonkeyPatch.context() as patch:

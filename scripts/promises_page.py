@@ -7,11 +7,11 @@ name the claims they show; ``docs/promises-results.json`` has recorded outcomes,
 target, the cells of the matrix among them. The contracts of the checkers give the last part: every promise by mode,
 fault and flush type.
 
-    python -m harness.promises                          write the page again
-    python -m harness.promises --check                  exit 1 if it is not up to date
-    python -m harness.promises --record sim --seeds 20  run every claim scenario and record what came out
-    python -m harness.promises --record process --target rocketmq:4.9.7 [--only NAME]
-    python -m harness.promises --from DIR               record what the run folders below DIR came to: claims, and
+    python scripts/promises_page.py                          write the page again
+    python scripts/promises_page.py --check                  exit 1 if it is not up to date
+    python scripts/promises_page.py --record sim --seeds 20  run every claim scenario and record what came out
+    python scripts/promises_page.py --record process --target rocketmq:4.9.7 [--only NAME]
+    python scripts/promises_page.py --from DIR               record what the run folders below DIR came to: claims, and
                                                         cells of ``mqchaos matrix --keep all --out DIR``
 
 Limits. Outcomes are what was recorded, at the commit that is written beside them; a page never runs anything.
@@ -206,7 +206,7 @@ def page(results: Sequence[Result]) -> str:
     scenarios = claim_scenarios()
     parts = [
         "# Promises",
-        "This page is made by `python -m harness.promises`; do not edit it.",
+        "This page is made by `python scripts/promises_page.py`; do not edit it.",
         "## Claims, and what shows them",
         "A verdict is PASS, UNKNOWN or FAIL; *lost* counts acknowledged messages, and where the mode allows a loss a "
         "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *send_p50_us*: the "
@@ -298,13 +298,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _check(text: str) -> int:
     if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
         return 0
-    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python -m harness.promises\n")
+    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python scripts/promises_page.py\n")
     return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line above."""
-    parser = argparse.ArgumentParser(prog="python -m harness.promises", description="Make docs/promises.md.")
+    parser = argparse.ArgumentParser(prog="python scripts/promises_page.py", description="Make docs/promises.md.")
     parser.add_argument("--check", action="store_true", help="exit 1 if the page is not up to date")
     parser.add_argument("--record", metavar="BACKEND", help="run the claim scenarios there first")
     parser.add_argument("--from", dest="folder", type=Path, metavar="DIR", help="record the runs below DIR")
