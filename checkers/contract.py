@@ -13,15 +13,17 @@ Model. Two tables. :func:`classify` maps (operation, status) to one of four outc
 Code 1 stays unknown whatever its remark: 5.x says "in-sync replicas not enough" before it stores where slaves may act
 as masters, and with DLedger after the append, when no majority has confirmed it in time.
 
-``contracts/<mode>.yaml`` has one promise a (fault, flush type): in words, with its source, and as data that checkers
-judge by. Loss is never a number of messages, it is a mechanism, and only by an act that takes data away:
+``contracts/<mode>.yaml`` has one promise a (harm, flush type), if need be apart by the role of who was hit: in words,
+with its source, and as data that checkers judge by. A *harm* is what a fault did, whatever verb did it
+(:data:`checkers.history.effects.HARMS`). Bounds that all modes share stand in ``timings.yaml``. Loss is never a number
+of messages, it is a mechanism, and only by an act that takes data away:
 
     unflushed       a suffix of that node's log, no older than the flush rules of that node allow
     unreplicated    a suffix of it, no older than its slaves may lag: a slave's copy has taken its place
     decayed         a suffix of it that begins with the record of which a byte went bad
     all             everything it had: its disk is gone, and nothing has taken its place
 
-Limits. A mode or fault without an entry has no promise: checks that need one are UNKNOWN and say so.
+Limits. A mode or harm without an entry has no promise: checks that need one are UNKNOWN and say so.
 """
 
 from __future__ import annotations
@@ -34,9 +36,14 @@ from typing import Any, Final, Literal, get_args
 
 import yaml
 
+from checkers.history.effects import HARMS
+
 OpOutcome = Literal["ok", "weak", "fail", "info"]
 Loss = Literal["none", "unflushed", "unreplicated", "decayed", "all"]
 Replicas = Literal["agree", "may-differ"]
+Acknowledged = Literal["master", "master-and-slave", "majority"]
+"""Who must have a message before SEND_OK promises anything."""
+Role = Literal["any", "master", "slave", "nameserver", "client"]
 Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed", "read-only"]
 
 STORED_NOT_PROMISED: Final = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
@@ -63,10 +70,10 @@ STORES: Final = ("send", "stray_send", "end_transaction")
 """Operations that append to a log, so that a lost answer hides whether they did."""
 
 
-def classify(f: str, status: str, mode: str = "single-master") -> OpOutcome:
+def classify(f: str, status: str) -> OpOutcome:
     """The outcome of operation *f* that ended with *status*; total: an unheard-of status is ``info`` for a send.
 
-    The table is the same for every mode so far: what differs between modes is what ``ok`` promises.
+    The table is the same for every mode: what differs between modes is what ``ok`` promises (``acknowledged_by``).
     """
     if f in STORES:
         return _classify_send(status)
@@ -89,7 +96,7 @@ def _classify_send(status: str) -> OpOutcome:
 
 @dataclass(frozen=True)
 class Promise:
-    """One cell of the guarantee matrix: *mode* × *fault* × *flush*.
+    """One cell of the guarantee matrix: *mode* × *harm* × *flush*, for whoever was hit or for one role only.
 
     ``loss``: what of the hit master's acknowledged messages may be gone afterwards. ``service``: how the hit node
     serves while the fault lasts. ``others_up``: brokers that are not hit go on. ``unreachable``: a topic may be gone
@@ -99,7 +106,7 @@ class Promise:
     """
 
     mode: str
-    fault: str
+    harm: str
     flush: str
     words: str
     source: str
@@ -110,6 +117,7 @@ class Promise:
     recover_within_ns: int
     replicas: Replicas = "agree"
     loss_of_several: Loss | None = None
+    role: Role = "any"
 
     def loss_with(self, slaves: int) -> Loss:
         """What may be gone of a master that has so many slaves."""
@@ -131,8 +139,8 @@ class ReadingPromise:
     """What consumer groups may rely on, whatever the fault: one entry a mode, each part in words with its source.
 
     ``commits_kept_after_ns``: a confirmed commit that is older than this when its broker is killed is told afterwards.
-    ``forgotten_by``: faults after which the broker may know any older offset, or none. ``skipped_after``: faults that
-    let a queue offset be used again, so that a group which is beyond it never gets what stands there.
+    After a fault that takes data the broker may know any older offset, or none; offsets may be used again, and a group
+    that is beyond one of them never gets what stands there.
     ``slave_is_complete``: a slave shows everything that was acknowledged (dispatch aside), also without its master.
     """
 
@@ -141,8 +149,6 @@ class ReadingPromise:
     slave_reads: str
     source: str
     commits_kept_after_ns: int
-    forgotten_by: tuple[str, ...]
-    skipped_after: tuple[str, ...]
     slave_is_complete: bool = False
 
 
@@ -157,23 +163,29 @@ class Contract:
     routes: RouteBounds
     slack_ns: Mapping[str, int]
     """By backend: how late a flush timer and its force may be beyond their nominal interval."""
-    promises: Mapping[tuple[str, str], Promise]
+    promises: Mapping[tuple[str, str, str], Promise]
+    """(harm, flush, role) → the cell."""
+    acknowledged_by: Acknowledged = "master"
+    order: int = 0
+    """Where lists of modes put it."""
     replication_lag_ns: int = 0
     """How long a slave may take for what its master has acknowledged, undisturbed; 0 where there are no slaves."""
     reading: ReadingPromise | None = None
     """What consumer groups may rely on; ``None``: nothing is said about them."""
 
-    def promise(self, fault: str, flush: str) -> Promise | None:
-        """The cell, or ``None`` where the contract says nothing."""
-        return self.promises.get((fault, flush))
+    def promise(self, harm: str, flush: str, role: str = "any") -> Promise | None:
+        """The cell for whom it hit, or for anybody; ``None`` where the contract says nothing."""
+        return self.promises.get((harm, flush, role)) or self.promises.get((harm, flush, "any"))
 
 
 def known_modes() -> tuple[str, ...]:
-    """Modes that have a contract, sorted."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+    """Modes that have a contract, in the order in which lists show them."""
+    contracts = [contract_of(path.stem) for path in _FOLDER.glob("*.yaml")]
+    return tuple(c.mode for c in sorted((c for c in contracts if c), key=lambda c: (c.order, c.mode)))
 
 
 _FOLDER: Final = Path(__file__).parent / "contracts"
+_TIMINGS: Final = Path(__file__).parent / "timings.yaml"
 
 
 @cache
@@ -182,23 +194,37 @@ def contract_of(mode: str) -> Contract | None:
     path = _FOLDER / f"{mode}.yaml"
     if not path.is_file():
         return None
-    document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    return _contract(document, path.name)
+    return _contract(_read(path), path.name)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A contract with the bounds that it does not give itself."""
+    document = {**_document(_TIMINGS), **_document(path)}
+    if "reading" in document:
+        document["reading"] = {**_document(_TIMINGS)["reading"], **document["reading"]}
+    return document
+
+
+def _document(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    return document
 
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_KEYS: Final = {"fault", "flush", "words", "source", "loss", "service", "others_up", "unreachable", "recover_within_s"}
+_KEYS: Final = {"harm", "flush", "words", "source", "loss", "service", "others_up", "unreachable", "recover_within_s"}
 
 
 def _contract(document: Mapping[str, Any], name: str) -> Contract:
-    promises: dict[tuple[str, str], Promise] = {}
+    promises: dict[tuple[str, str, str], Promise] = {}
     for cell in document["promises"]:
         for promise in _promises(document["mode"], cell, name):
-            key = (promise.fault, promise.flush)
+            key = (promise.harm, promise.flush, promise.role)
             if key in promises:
                 raise ValueError(f"{name}: {key} is promised twice")
             promises[key] = promise
+    if document["acknowledged_by"] not in get_args(Acknowledged):
+        raise ValueError(f"{name}: acknowledged_by cannot be {document['acknowledged_by']!r}")
     return Contract(
         mode=document["mode"],
         statement=document["statement"].strip(),
@@ -206,8 +232,10 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         routes=RouteBounds(**{name.removesuffix("_s") + "_ns": _ns(s) for name, s in document["routes"].items()}),
         slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
         promises=promises,
+        acknowledged_by=document["acknowledged_by"],
+        order=document["order"],
         replication_lag_ns=_ns(document.get("replication_lag_s", 0)),
-        reading=_reading(document["reading"]) if "reading" in document else None,
+        reading=_reading(document["reading"]) if document["reading"].get("commits") else None,
     )
 
 
@@ -218,26 +246,23 @@ def _reading(part: Mapping[str, Any]) -> ReadingPromise:
         slave_reads=part["slave_reads"].strip(),
         source=part["source"].strip(),
         commits_kept_after_ns=_ns(part["commits_kept_after_s"]),
-        forgotten_by=tuple(part["forgotten_by"]),
-        skipped_after=tuple(part["skipped_after"]),
         slave_is_complete=bool(part.get("slave_is_complete", False)),
     )
 
 
 def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise]:
-    if set(cell) - {"replicas", "loss_of_several"} != _KEYS:
-        raise ValueError(f"{name}: cell {cell.get('fault')}: keys differ: {sorted(_KEYS ^ set(cell))}")
-    replicas = cell.get("replicas", "agree")
-    if replicas not in get_args(Replicas):
-        raise ValueError(f"{name}: cell {cell['fault']}: replicas cannot be {replicas!r}")
-    losses = (cell["loss"], cell.get("loss_of_several", cell["loss"]))
-    if set(losses) - set(get_args(Loss)) or cell["service"] not in get_args(Service):
-        raise ValueError(f"{name}: cell {cell['fault']}: unknown loss {cell['loss']!r} or service {cell['service']!r}")
-    for fault in cell["fault"]:
+    if set(cell) - {"replicas", "loss_of_several", "role"} != _KEYS:
+        raise ValueError(f"{name}: cell {cell.get('harm')}: keys differ: {sorted(_KEYS ^ set(cell))}")
+    for key, allowed in _ALLOWED.items():
+        if (value := cell.get(key)) is not None and value not in get_args(allowed):
+            raise ValueError(f"{name}: cell {cell['harm']}: {key} cannot be {value!r}")
+    for harm in cell["harm"]:
+        if harm not in HARMS:
+            raise ValueError(f"{name}: no fault does {harm!r}; known: {', '.join(HARMS)}")
         for flush in cell["flush"]:
             yield Promise(
                 mode=mode,
-                fault=fault,
+                harm=harm,
                 flush=flush,
                 words=cell["words"].strip(),
                 source=cell["source"],
@@ -246,9 +271,19 @@ def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise
                 others_up=cell["others_up"],
                 unreachable=cell["unreachable"],
                 recover_within_ns=_ns(cell["recover_within_s"]),
-                replicas=replicas,
+                replicas=cell.get("replicas", "agree"),
                 loss_of_several=cell.get("loss_of_several"),
+                role=cell.get("role", "any"),
             )
+
+
+_ALLOWED: Final[Mapping[str, Any]] = {
+    "replicas": Replicas,
+    "loss": Loss,
+    "loss_of_several": Loss,
+    "service": Service,
+    "role": Role,
+}
 
 
 def _ns(seconds: int | str) -> int:

@@ -14,7 +14,8 @@ Model. The injector never waits and owns no clock. The run asks when it is neede
 Each step is an event, told by ``emit(fault, step, node, effective, detail)``; times are those of the recorder:
 
     step        node           effective   detail
-    resolve     each node hit  1           do, on, at_ns and for_ns as drawn, left and right; comes *before* the act
+    resolve     each node hit  1           do, on, at_ns and for_ns as drawn, left and right, with, effects; comes
+                                           *before* the act
                 (none)         0           reason: the selector fits nobody now; inject and probe then say 0 too
     journal     (none)         1           what is promised
     inject      each node hit  −1          comes after the act, so the act lies between resolve and inject
@@ -214,6 +215,7 @@ class Injector:
             "left": list(strike.left),
             "right": list(strike.right),
             "with": dict(strike.options),
+            "effects": fault.verb.effects_of(strike.options),
         }
 
     def _inject(self, fault: Fault, strike: Strike) -> _Active:

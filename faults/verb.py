@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from faults.effects import Effect
 from faults.levers import HealStep, Levers
 from faults.selectors import Topology
 
@@ -86,6 +87,8 @@ class Verb:
     undone_by: str
     shape: Shape
     condition: Condition
+    effects: tuple[Effect, ...]
+    """What it does to each node of the left side, for those who judge."""
     inject: Callable[[Levers, Strike], Facts]
     probe: Callable[[Levers, Strike, Facts], list[Probed]]
     heal: Callable[[Levers, Strike, Facts], None]
@@ -99,6 +102,11 @@ class Verb:
     def holds(self) -> bool:
         """Whether ``for`` means anything."""
         return self.condition != "none"
+
+    def effects_of(self, options: Mapping[str, str]) -> list[dict[str, str]]:
+        """The effects of a fault with these options, as they stand in a history."""
+        filled = {name: option.default for name, option in self.options.items()} | dict(options)
+        return [effect.to_json(filled) for effect in self.effects if effect.happens_with(filled)]
 
 
 def option(strike: Strike, verb_options: Mapping[str, Option], name: str) -> str:

@@ -20,7 +20,8 @@ from struct import Struct
 from typing import Any, Final
 from zlib import crc32
 
-from checkers.runs.forensics import NodeDump
+from checkers.history.cluster import Cluster
+from checkers.history.dumps import NodeDump
 from harness.payload import MAGIC, Body, decode
 from reference_impl.wire.frame import RemoteWireError
 from reference_impl.wire.message import decode_record
@@ -38,10 +39,11 @@ def read_dumps(folder: Path, run: Mapping[str, Any]) -> tuple[NodeDump, ...]:
     """One dump a broker node of the run in *folder*, in the order of names; nodes without a store are left out."""
     run_id = crc32(f"{run['scenario']}/{int(str(run['seed']), 16)}".encode())
     stores = sorted(path.parent for path in folder.glob("nodes/*/dump/**/commitlog") if path.is_dir())
-    return tuple(_read_store(store, store.relative_to(folder).parts[1], run_id) for store in stores)
+    cluster = Cluster.of(run.get("nodes", {}), run.get("targets", {}))
+    return tuple(_read_store(store, store.relative_to(folder).parts[1], run_id, cluster) for store in stores)
 
 
-def _read_store(store: Path, node: str, run_id: int) -> NodeDump:
+def _read_store(store: Path, node: str, run_id: int, cluster: Cluster) -> NodeDump:
     log: dict[int, int] = {}
     behind: dict[int, int] = {}
     end = -1
@@ -55,7 +57,9 @@ def _read_store(store: Path, node: str, run_id: int) -> NodeDump:
             if end >= 0:
                 behind.update(_recognised(data, int(path.name), stop, run_id))
     behind = {message: position for message, position in behind.items() if message not in log}
-    return NodeDump(node, node.rpartition("-")[0], log, end, behind, _queues(store / "consumequeue", end))
+    broker = cluster.broker_of(node)
+    is_first_master = node == cluster.first_master(broker)
+    return NodeDump(node, broker, log, end, behind, _queues(store / "consumequeue", end), is_first_master)
 
 
 def _read_records(data: mmap.mmap, base: int, run_id: int, into: dict[int, int]) -> int:

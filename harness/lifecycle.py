@@ -335,7 +335,7 @@ class Life:
         )
 
     def _stage(self) -> Stage:
-        workload, mode = self.scenario.workload, self.scenario.mode
+        workload = self.scenario.workload
         load = Load(
             workload.producers,
             workload.consumers,
@@ -353,7 +353,7 @@ class Life:
             load=load,
             queues=tuple(self._queues()),
             nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
-            classify=cache(lambda f, status: classify(f, status, mode)),
+            classify=cache(classify),
             brokers=self.cluster.broker_addresses,
         )
 

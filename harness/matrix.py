@@ -36,6 +36,7 @@ from checkers.verdict import Outcome, Verdict
 from faults.errors import suggestion
 from faults.plan import bind_fault
 from harness.errors import HarnessError, UsageError
+from harness.harms import harm_of_verb
 from harness.scenario import SECOND, Flush, Mode, Scenario, Topology, Workload
 
 if TYPE_CHECKING:
@@ -333,7 +334,7 @@ def silent_control(cell: Cell) -> str:
     """Why the cell proves nothing although its runs pass: loss is allowed there and none was seen."""
     mode, _, flush = cell.row.partition("/")
     contract, fault = contract_of(mode), COLUMNS[cell.column]
-    promise = contract.promise(fault.do, flush) if contract and fault.of_master else None
+    promise = contract.promise(harm_of_verb(fault.do), flush, "master") if contract and fault.of_master else None
     slaves = row_of(cell.row).slaves
     if promise is None or promise.loss_with(slaves) == "none" or cell.with_loss or not cell.reports:
         return ""

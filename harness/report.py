@@ -20,8 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from checkers.history.columns import Ints
-from checkers.history.facts import NEVER_NS, FaultFact, RunFacts, faults_of, phases_of
+from checkers.history.facts import FaultFact, RunFacts, faults_of, phases_of
 from checkers.history.history import History, seconds
+from checkers.history.spans import NEVER_NS
 from checkers.show import explain
 from checkers.show.drawing import NAMESPACE
 from harness import runfolder

@@ -22,8 +22,9 @@ from typing import Final
 import numpy as np
 
 from checkers.history.columns import Ints
-from checkers.history.facts import NEVER_NS, FaultFact
+from checkers.history.facts import FaultFact
 from checkers.history.history import History, seconds
+from checkers.history.spans import NEVER_NS
 
 OPS_MAX: Final = 10_000
 ROWS_MAX: Final = 6

@@ -34,6 +34,7 @@ from checkers.contract import Contract, Promise, ReadingPromise, contract_of, kn
 from checkers.verdict import worst
 from harness import runfolder
 from harness.errors import ClusterError
+from harness.harms import verbs_of
 from harness.judge import judge
 from harness.matrix import COLUMNS as COLUMNS_OF_THE_MATRIX
 from harness.matrix import ROWS, exists, scenario_of
@@ -263,7 +264,7 @@ def _contract(contract: Contract) -> str:
     for promise in contract.promises.values():
         cells.setdefault((promise.words, promise.source), []).append(promise)
     rows = [_promise(promises) for promises in cells.values()]
-    table = _table(["fault", "flush", "promise", "loss", "back within", "source"], rows)
+    table = _table(["what happens (faults)", "flush", "promise", "loss", "back within", "source"], rows)
     parts = [f"### {contract.mode}", contract.statement.strip(), table, *_reading(contract.reading)]
     return "\n\n".join(parts)
 
@@ -273,8 +274,8 @@ def _reading(reading: ReadingPromise | None) -> Iterable[str]:
     if reading is None:
         return
     rows = [
-        ["committed offsets", reading.commits, f"offsets; any older one after {', '.join(reading.forgotten_by)}"],
-        ["deliveries", reading.deliveries, f"deliveries; skipped after {', '.join(reading.skipped_after)}"],
+        ["committed offsets", reading.commits, "offsets; any older one after a fault that takes data"],
+        ["deliveries", reading.deliveries, "deliveries; skipped after a fault that takes data"],
         ["reads from slaves", reading.slave_reads, "freshness, suggestions"],
     ]
     yield _table(["to readers", "promise", "judged by"], rows)
@@ -283,11 +284,17 @@ def _reading(reading: ReadingPromise | None) -> Iterable[str]:
 
 def _promise(promises: Sequence[Promise]) -> list[str]:
     one = promises[0]
-    faults = ", ".join(dict.fromkeys(promise.fault for promise in promises))
+    faults = ", ".join(dict.fromkeys(_with_verbs(promise.harm) for promise in promises))
     flushes = ", ".join(dict.fromkeys(promise.flush for promise in promises))
     within = f"{one.recover_within_ns // 1_000_000_000} s" if one.recover_within_ns else "–"
     loss = f"{one.loss}; of several slaves: {one.loss_of_several}" if one.loss_of_several else one.loss
     return [faults, flushes, one.words.strip(), loss, within, one.source.strip()]
+
+
+def _with_verbs(harm: str) -> str:
+    """``killed (kill)``: what happens, and the faults that do it."""
+    verbs = verbs_of(harm)
+    return f"{harm} ({', '.join(verbs)})" if verbs else harm
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,99 +1,38 @@
-"""What a run was: mode, flush type, nodes and the faults that really hit them.
+"""What a run was: its mode and flush type, its cluster over time, the faults that really hit it and what they did.
 
 Question: what may a checker believe about a run besides the operations of its history?
 
-Model. :class:`RunFacts` is a value made from ``run.json`` and the history's ``events``. A fault is known by what the
-injector recorded, not by what the plan wanted: its nodes as resolved, the instants of injection and heal, and whether
-its probe saw it bite (1 yes, 0 no, −1 not known).
-
-Event rows of a fault: kind ``fault``, ``fault`` = its id, ``step`` = resolve (before the act; detail: do, left, right,
-with) | inject (after the act) | refused | probe | heal | heal_probe, ``node`` = a node of the left side. So the act
-lies between *begin* (resolve) and *inject*. ``inject`` with effective 0 says that nothing, or not all of it, was done.
-
-Limits. Times are those of the recorder: an act is somewhere inside its two events.
+Model. :class:`RunFacts` is a value made from ``run.json`` and the history's ``events``. Who is who and when is asked of
+``cluster`` (:mod:`checkers.history.cluster`), in which condition a node was of ``conditions``
+(:mod:`checkers.history.conditions`), what was promised of ``contract()``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from checkers.contract import Contract, contract_of
-from checkers.history.history import Events, History, seconds
-from checkers.runs.forensics import NodeDump
+from checkers.contract import Contract, Promise, contract_of
+from checkers.history.cluster import Cluster
+from checkers.history.conditions import Conditions
+from checkers.history.dumps import NodeDump
+from checkers.history.faults import FaultFact, faults_of
+from checkers.history.history import Events, History
+from checkers.history.releases import Traits, traits_of
+from checkers.history.spans import Span, meet, union
 
-NEVER_NS = 2**62
-"""An instant that did not come: a fault that was never healed."""
-
-
-MASTER_ID = 0
-"""Nodes are named by broker name and broker id; roles do not move in the modes that are built."""
-
-
-@dataclass(frozen=True)
-class FaultFact:
-    """One fault as it happened: *kind* hit the nodes of ``left``; for a cut, ``right`` is the other side.
-
-    The act lies between ``begin_ns`` and ``inject_ns``; ``begin_event`` and ``inject_event`` are the numbers of these
-    two events. An operation invoked later was never served by what the fault ended. ``effective``: 1 it bit, 0 it did
-    not, −1 nobody can tell; ``is_gone`` the same of the heal. ``ports`` narrows a cut. ``position``: node → physical
-    offset of the sector that went bad; ``failed`` forces, in all. ``taken_from``: master → the slave whose data took
-    its place.
-    """
-
-    fault: str
-    kind: str
-    left: tuple[str, ...]
-    right: tuple[str, ...] = ()
-    begin_ns: int = 0
-    inject_ns: int = 0
-    inject_event: int = 0
-    heal_ns: int = NEVER_NS
-    effective: int = -1
-    is_gone: int = -1
-    ports: str = "any"
-    reason: str = ""
-    position: Mapping[str, int] = field(default_factory=dict)
-    failed: int = 0
-    begin_event: int = 0
-    taken_from: Mapping[str, str] = field(default_factory=dict)
-
-    def hits(self, broker: str) -> bool:
-        """Whether the master of *broker* is hit: ended, paused or lost, or cut off from clients. Its slaves do not
-        count, since nobody writes to them, unless one is promoted."""
-        if self.kind == "promote":
-            return any(broker_name(node) == broker for node in self.left)
-        if not self.right:
-            return f"{broker}-{MASTER_ID}" in self.left
-        if self.ports not in ("any", "broker"):
-            return False
-        return _apart(self.left, self.right, broker) or _apart(self.right, self.left, broker)
-
-    def slave_taken(self, broker: str) -> str:
-        """Whose data took the place of what the master of *broker* had; empty if nobody tells."""
-        if self.kind == "promote":
-            return next((node for node in self.left if broker_name(node) == broker), "")
-        return self.taken_from.get(f"{broker}-{MASTER_ID}", "")
-
-    def words(self) -> str:
-        """``cut_power of broker-a-0 (f1) at 6.000 s``."""
-        across = f" | {', '.join(self.right)}" if self.right else ""
-        return f"{self.kind} of {', '.join(self.left) or 'nobody'}{across} ({self.fault}) at {seconds(self.inject_ns)}"
-
-
-def _apart(side: tuple[str, ...], other: tuple[str, ...], broker: str) -> bool:
-    """Whether *broker* is on one side and a client on the other."""
-    return f"{broker}-{MASTER_ID}" in side and any(node.startswith("client-") for node in other)
+__all__ = ["FaultFact", "RunFacts", "faults_of", "phases_of"]
 
 
 @dataclass(frozen=True)
 class RunFacts:
     """Everything about a run that is not an operation.
 
-    ``nodes``: node → RocketMQ properties (text → text). ``expect``: what the scenario narrows (``{"lost": "none"}``).
-    ``phases``: (name, start in ns), in order.
+    ``nodes``: node → RocketMQ properties (text → text); ``targets``: node → what it is (``rocketmq:4.9.7``).
+    ``expect``: what the scenario narrows (``{"lost": "none"}``). ``phases``: (name, start in ns), in order.
     """
 
     mode: str
@@ -108,38 +47,84 @@ class RunFacts:
     """What nodes left on their disks, where it was looked at (:mod:`checkers.runs.forensics`)."""
     starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """node → instants at which it was started, the first start included."""
+    ends: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """node → instants at which it was seen to have ended by itself."""
+    targets: Mapping[str, str] = field(default_factory=dict)
+    events: Events | None = None
 
     @staticmethod
     def from_run(run: Mapping[str, Any], history: History) -> RunFacts:
         """From ``run.json`` as a mapping and the history whose events tell what really happened."""
+        nodes, target = run.get("nodes", {}), str(run.get("target", "reference"))
         return RunFacts(
             mode=str(run["mode"]),
             flush=str(run.get("flush", "async")),
             backend=str(run.get("backend", "sim")),
-            target=str(run.get("target", "reference")),
+            target=target,
             faults=faults_of(history.events),
-            nodes=run.get("nodes", {}),
+            nodes=nodes,
             expect=run.get("expect", {}) or {},
             phases=phases_of(history.events),
-            starts=starts_of(history.events),
+            starts=_instants(history.events, "node", "started"),
+            ends=_ended_by_themselves(history.events),
+            targets=run.get("targets") or {},
+            events=history.events,
         )
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """Who is who, when."""
+        targets = self.targets or dict.fromkeys(self.nodes, self.target)
+        return Cluster.of(self.nodes, targets, self.faults, self.events, self.target)
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """Who was down, frozen or cut off, when."""
+        return Conditions(self.faults, self.starts, self.ends)
 
     def contract(self) -> Contract | None:
         """The contract of the mode; ``None`` if there is none."""
         return contract_of(self.mode)
 
-    def properties(self, broker: str) -> Mapping[str, str]:
-        """Properties of the master of *broker* (its first node in name order); empty if unknown."""
-        for node in sorted(self.nodes):
-            if broker_name(node) == broker:
-                return self.nodes[node]
-        return {}
+    def waits_for_slave(self) -> bool:
+        """Whether SEND_OK says that a slave has the message."""
+        contract = self.contract()
+        return contract is not None and contract.acknowledged_by == "master-and-slave"
 
-    def slaves(self, broker: str) -> tuple[str, ...]:
-        """Nodes of *broker* that are no masters, in name order."""
-        return tuple(
-            node for node in sorted(self.nodes) if broker_name(node) == broker and node != f"{broker}-{MASTER_ID}"
-        )
+    def promise(self, fault: FaultFact) -> Promise | None:
+        """What the contract promises for *fault* on whom it hit; ``None`` where it says nothing."""
+        contract = self.contract()
+        return contract.promise(fault.harm, self.flush, self.role_hit(fault)) if contract else None
+
+    def role_hit(self, fault: FaultFact) -> str:
+        """``master``, ``slave``, ``nameserver`` or ``client``: the gravest of those that *fault* hit."""
+        cluster = self.cluster
+        brokers = {cluster.broker_of(node) for node in fault.left + fault.right} - {""}
+        if any(cluster.hits(fault, broker) for broker in brokers):
+            return "master"
+        masters = {node for broker in brokers for node in cluster.masters(broker, *fault.lasts)}
+        if masters & {*fault.left, *fault.right}:
+            return "master"
+        if brokers:
+            return "slave"
+        return "nameserver" if any(cluster.is_nameserver(node) for node in fault.left) else "client"
+
+    def traits(self, node: str) -> Traits:
+        """What nodes of its release do."""
+        return traits_of(self.cluster.release_of(node))
+
+    def properties(self, broker: str) -> Mapping[str, str]:
+        """Properties of the first master of *broker*; empty if unknown."""
+        return self.cluster.member(self.cluster.first_master(broker)).properties
+
+    def hits(self, fault: FaultFact, broker: str) -> bool:
+        """Whether *fault* concerns the master of *broker*."""
+        return self.cluster.hits(fault, broker)
+
+    def of_master(self, broker: str, condition: Callable[[str], Iterable[Span]]) -> list[Span]:
+        """When *condition* (of :class:`Conditions`) held whoever acted as the master of *broker* just then."""
+        tenures = self.cluster.tenures(broker)
+        return union(*(meet(condition(node), spans) for node, spans in tenures.items()))
 
     def slack_ns(self) -> int:
         """How late timers may be on this backend, by the contract; the widest known bound where it does not say."""
@@ -156,81 +141,25 @@ class RunFacts:
         return min(self.faults, key=lambda fault: fault.inject_ns, default=None)
 
 
-def broker_name(node: str) -> str:
-    """``broker-a`` of node ``broker-a-0``."""
-    stem, _, tail = node.rpartition("-")
-    return stem if tail.isdecimal() else node
-
-
 def phases_of(events: Events) -> tuple[tuple[str, int], ...]:
     """(name, ns) of every phase, in order."""
     rows = events.kind.mask("phase").nonzero()[0].tolist()
     return tuple((events.step[row], int(events.ns[row])) for row in rows)
 
 
-def starts_of(events: Events) -> dict[str, tuple[int, ...]]:
-    """node → instants of its starts."""
-    rows = (events.kind.mask("node") & events.step.mask("started")).nonzero()[0].tolist()
-    starts: dict[str, tuple[int, ...]] = {}
-    for row in rows:
+def _instants(events: Events, kind: str, step: str) -> dict[str, tuple[int, ...]]:
+    """node → when events of that kind and step were written."""
+    found: dict[str, tuple[int, ...]] = {}
+    for row in (events.kind.mask(kind) & events.step.mask(step)).nonzero()[0].tolist():
         node = events.node[row]
-        starts[node] = (*starts.get(node, ()), int(events.ns[row]))
-    return starts
+        found[node] = (*found.get(node, ()), int(events.ns[row]))
+    return found
 
 
-def faults_of(events: Events) -> tuple[FaultFact, ...]:
-    """Every fault that was injected, in the order of injection."""
-    rows: dict[str, list[int]] = {}
-    for row in events.kind.mask("fault").nonzero()[0].tolist():
-        rows.setdefault(events.fault[row], []).append(row)
-    facts = [_fault(events, fault, its) for fault, its in rows.items()]
-    return tuple(sorted((fact for fact in facts if fact is not None), key=lambda fact: fact.inject_ns))
-
-
-def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
-    steps: dict[str, list[int]] = {}
-    detail: dict[str, Any] = {}
-    told = [(row, _json(events.detail[row])) for row in rows]
-    for row, its in told:
-        steps.setdefault(events.step[row], []).append(row)
-        detail.update(its)
-    acts = steps.get("inject", steps.get("refused", []))
-    if not acts:
-        return None
-    begin = steps.get("resolve", acts)[0]
-    return FaultFact(
-        fault=fault,
-        kind=str(detail.get("do", fault)),
-        left=tuple(detail.get("left", ())) or _nodes(events, acts),
-        right=tuple(detail.get("right", ())),
-        begin_ns=int(events.ns[begin]),
-        inject_ns=int(events.ns[acts[-1]]),
-        inject_event=int(events.event[acts[-1]]),
-        heal_ns=int(events.ns[steps["heal"][0]]) if "heal" in steps else NEVER_NS,
-        effective=0 if 0 in events.effective[acts] else _answer(events, steps.get("probe", [])),
-        is_gone=_answer(events, steps.get("heal_probe", [])),
-        ports=str(detail.get("with", {}).get("ports", "any")),
-        reason=str(detail.get("reason", detail.get("error", ""))),
-        position={events.node[row]: its["position"] for row, its in told if "position" in its},
-        begin_event=int(events.event[begin]),
-        failed=max((int(its.get("failed", 0)) for _, its in told), default=0),
-        taken_from={events.node[row]: str(its["from"]) for row, its in told if "from" in its and events.node[row]},
-    )
-
-
-def _nodes(events: Events, rows: list[int]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(events.node[row] for row in rows if events.node[row]))
-
-
-def _answer(events: Events, rows: list[int]) -> int:
-    """Several probes: one *no* outweighs all, then one *cannot be told*; no probe at all cannot be told."""
-    answers = events.effective[rows].tolist()
-    return 0 if 0 in answers else 1 if answers and -1 not in answers else -1
-
-
-def _json(text: str) -> dict[str, Any]:
-    """A JSON object; free text counts as none."""
-    if not text.startswith("{"):
-        return {}
-    value = json.loads(text)
-    return value if isinstance(value, dict) else {}
+def _ended_by_themselves(events: Events) -> dict[str, tuple[int, ...]]:
+    """Nodes that crashed, or ended with an exit code although nobody had asked them to."""
+    found = _instants(events, "role", "crashed")
+    for row in (events.kind.mask("role") & events.step.mask("exited")).nonzero()[0].tolist():
+        if json.loads(events.detail[row] or "{}").get("code"):
+            found[events.node[row]] = (*found.get(events.node[row], ()), int(events.ns[row]))
+    return found

@@ -17,18 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.history.columns import Bools, Ints
-from checkers.history.facts import MASTER_ID, FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.schema import TAKEN_AWAY
 
 LOOKED_AT = ("FOUND", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED")
 """Answers of a broker that has looked into the queue: they all say where to go on, and at which broker."""
-
-ENDS = ("kill", "stop", "restart", "cut_power", "wipe", "adopt_slave")
-"""Acts that end a process: what it held in memory only is gone."""
-
-HARMLESS = ("pause", "partition", "isolate")
-"""Acts that take nothing from a process."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +74,19 @@ def delivering(history: History, pulls: Ints) -> Ints:
     return pulls[given[pulls]]
 
 
-def of_slaves(history: History) -> Bools:
-    """Operations that were asked of a node with a broker id above 0."""
-    nodes = [node for node in history.ops.node.values if broker_id(node) > MASTER_ID]
-    return history.ops.node.mask(*nodes)
-
-
-def broker_id(node: str) -> int:
-    """1 of ``broker-a-1``; −1 for a name that is none of a broker's node."""
-    return -1 if broker_name(node) == node or not node.startswith("broker-") else int(node.rpartition("-")[2])
+def of_slaves(history: History, facts: RunFacts) -> Bools:
+    """Operations that were asked of a slave; where members elect their master, of who was no master just then."""
+    ops, cluster = history.ops, facts.cluster
+    mask = ops.node.mask(*(node for node in ops.node.values if cluster.is_slave(node)))
+    for broker, masterships in cluster.masterships.items():
+        elected = [mastership for mastership in masterships if mastership.is_elected]
+        mine = ops.node.mask(*cluster.nodes_of(broker)) if elected else np.zeros(len(ops), dtype=np.bool_)
+        led = np.zeros(len(ops), dtype=np.bool_)
+        for mastership in elected:
+            is_then = (ops.complete_ns >= mastership.begin_ns) & (ops.invoke_ns < mastership.end_ns)
+            led |= ops.node.mask(mastership.node) & is_then
+        mask = np.where(mine, ~led, mask)
+    return mask
 
 
 def faults_of_node(facts: RunFacts, node: str) -> list[FaultFact]:
@@ -97,10 +95,7 @@ def faults_of_node(facts: RunFacts, node: str) -> list[FaultFact]:
 
 
 def reusing_fault(facts: RunFacts, broker: str) -> FaultFact | None:
-    """The first fault after which queue offsets of *broker* may be used again."""
-    contract = facts.contract()
-    if contract is None or contract.reading is None:
-        return None
-    kinds = contract.reading.skipped_after
-    hits = [f for f in facts.faults if f.kind in kinds and f.effective != 0 and broker in map(broker_name, f.left)]
-    return hits[0] if hits else None
+    """The first fault that took data from a node of *broker*: queue offsets may be used again after it."""
+    cluster = facts.cluster
+    took = (fault for fault in facts.faults if fault.takes() and fault.effective != 0)
+    return next((f for f in took if any(cluster.broker_of(node) == broker for node in f.left)), None)

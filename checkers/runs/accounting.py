@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from checkers.history.columns import Ints
-from checkers.history.facts import RunFacts, broker_name
+from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger_of
 from checkers.runs.expiry import expired, judge_expired
@@ -154,16 +154,17 @@ def _unreachable(history: History, facts: RunFacts) -> list[Anomaly]:
 
 
 def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int]) -> Anomaly:
-    contract = facts.contract()
-    hits = [f for f in facts.faults if f.hits(broker_name(node)) and f.inject_ns <= instants[0] and f.effective != 0]
-    promises = [contract.promise(fault.kind, facts.flush) for fault in hits] if contract else []
+    broker = facts.cluster.broker_of(node)
+    before = [f for f in facts.faults if f.inject_ns <= instants[0] and f.effective != 0]
+    hits = [f for f in before if facts.hits(f, broker)]
+    promises = [facts.promise(fault) for fault in hits]
     allowed = any(promise is not None and promise.unreachable for promise in promises)
     cause = f"after {hits[-1].words()}" if hits else "although no fault had hit it"
     sentence = (
         f"{node} answered at {seconds(instants[0])} that the topic does not exist, {cause}: its messages were "
         f"unreachable until the topic was created again."
     )
-    asked = history.ops.status.mask("TOPIC_NOT_EXIST") & history.ops.node.mask(node, broker_name(node))
+    asked = history.ops.status.mask("TOPIC_NOT_EXIST") & history.ops.node.mask(node, broker)
     details = {"node": node, "first_ns": instants[0], "times": len(instants)}
     return Anomaly("unreachable", sentence, tuple(history.ops.op[asked][:3].tolist()), details, allowed)
 

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from checkers.history.columns import Ints
-from checkers.history.facts import FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
+from checkers.history.spans import NEVER_NS, Span, outside, union
 from checkers.runs.routes import views_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -111,7 +112,7 @@ def check_availability(history: History, facts: RunFacts) -> Verdict:
     end_ns = _end_of_load(history, facts)
     windows = [window for lane in lanes for window in windows_of(lane, end_ns)]
     returns = [
-        _return(history, lane, fault) | _milestones(history, facts, fault, history.queues.broker_of(lane.queue))
+        _return(history, facts, lane, fault) | _milestones(history, facts, fault, history.queues.broker_of(lane.queue))
         for fault in facts.faults
         for lane in lanes
     ]
@@ -130,7 +131,7 @@ def _end_of_load(history: History, facts: RunFacts) -> int:
     return int(history.ops.invoke_ns[mask].max(initial=0))
 
 
-def _return(history: History, lane: Lane, fault: FaultFact) -> dict[str, Any]:
+def _return(history: History, facts: RunFacts, lane: Lane, fault: FaultFact) -> dict[str, Any]:
     """What one fault did to one lane; times in ns from the fault, −1: did not happen."""
     after = int(np.searchsorted(lane.ns, fault.begin_ns))
     failed = after + np.flatnonzero(~lane.success[after:])
@@ -144,7 +145,7 @@ def _return(history: History, lane: Lane, fault: FaultFact) -> dict[str, Any]:
         "fault": fault.fault,
         "kind": lane.kind,
         "queue": history.queues.name(lane.queue),
-        "hit": fault.hits(history.queues.broker_of(lane.queue)),
+        "hit": facts.hits(fault, history.queues.broker_of(lane.queue)),
         "detect_ns": int(lane.ns[failed[0]]) - fault.begin_ns if len(failed) else -1,
         "return_ns": int(lane.ns[good[0]]) - fault.begin_ns if len(good) else -1,
     }
@@ -156,13 +157,13 @@ def _milestones(history: History, facts: RunFacts, fault: FaultFact, broker: str
     *restart*: a node of the broker was started; *elect*: one became master or leader; *route*: a NameServer took up
     the broker (its own note), or named it again to a client that it had not named it to.
     """
-    if not fault.hits(broker):
+    if not facts.hits(fault, broker):
         return {"restart_ns": -1, "elect_ns": -1, "route_ns": -1}
-    starts = [ns for node, its in facts.starts.items() if broker_name(node) == broker for ns in its]
+    starts = [ns for node, its in facts.starts.items() if facts.cluster.broker_of(node) == broker for ns in its]
     events = history.events
     roles = events.kind.mask("role")
     elected = roles & events.step.mask("became_master", "became_leader")
-    mine = [row for row in np.flatnonzero(elected).tolist() if broker_name(events.node[row]) == broker]
+    mine = [row for row in np.flatnonzero(elected).tolist() if facts.cluster.broker_of(events.node[row]) == broker]
     registered = [
         int(events.ns[row])
         for row in np.flatnonzero(roles & events.step.mask("broker_registered")).tolist()
@@ -193,24 +194,24 @@ def _listed_again(history: History, broker: str, begin_ns: int) -> list[int]:
 
 def _not_recovered(history: History, facts: RunFacts, lanes: list[Lane]) -> list[Anomaly]:
     """After heal and deadline somebody asked, and nobody was served."""
-    contract = facts.contract()
-    if contract is None:
+    last = _last_to_recover(facts)
+    if last is None:
         return []
+    fault, deadline_ns = last
     anomalies = []
-    for fault in facts.faults:
-        promise = contract.promise(fault.kind, facts.flush)
-        if promise is None or fault.effective == 0:
-            continue
-        deadline_ns = fault.heal_ns + promise.recover_within_ns
-        for lane in lanes:
-            late = int(np.searchsorted(lane.ns, deadline_ns))
-            if late < len(lane.ns) and not lane.success[late:].any() and not _hit_again(facts, fault, deadline_ns):
-                anomalies.append(_stuck(history, lane, late, fault, promise.recover_within_ns))
+    for lane in lanes:
+        late = int(np.searchsorted(lane.ns, deadline_ns))
+        if late < len(lane.ns) and not lane.success[late:].any():
+            anomalies.append(_stuck(history, lane, late, fault, deadline_ns - fault.heal_ns))
     return anomalies
 
 
-def _hit_again(facts: RunFacts, fault: FaultFact, ns: int) -> bool:
-    return any(other is not fault and other.heal_ns > ns for other in facts.faults)
+def _last_to_recover(facts: RunFacts) -> tuple[FaultFact, int] | None:
+    """The fault after which service was to be back last, and when: what several faults hold comes back with the last of
+    them. ``None`` where a fault was never healed, or the contract says nothing."""
+    found = [(fault, facts.promise(fault)) for fault in facts.faults if fault.effective != 0]
+    due = [(fault, fault.heal_ns + promise.recover_within_ns) for fault, promise in found if promise is not None]
+    return max(due, key=lambda one: one[1], default=None) if all(f.heal_ns < NEVER_NS for f, _ in due) else None
 
 
 def _stuck(history: History, lane: Lane, late: int, fault: FaultFact, within_ns: int) -> Anomaly:
@@ -232,19 +233,50 @@ def _others_down(history: History, facts: RunFacts, lanes: list[Lane]) -> list[A
         return []
     anomalies = []
     for fault in facts.faults:
-        promise = contract.promise(fault.kind, facts.flush)
+        promise = facts.promise(fault)
         if promise is not None and promise.others_up:
             anomalies += [_other_down(history, facts, fault, lane) for lane in lanes]
     return [anomaly for anomaly in anomalies if anomaly is not None]
 
 
 def _other_down(history: History, facts: RunFacts, fault: FaultFact, lane: Lane) -> Anomaly | None:
+    """The longest time within *fault* in which nothing else was the matter with the broker of *lane*, and nobody was
+    served."""
     broker = history.queues.broker_of(lane.queue)
-    first, last = (int(place) for place in np.searchsorted(lane.ns, (fault.inject_ns, fault.heal_ns)))
-    if last - first < OTHERS_FLOOR_OPS or lane.success[first:last].any():
+    if facts.hits(fault, broker) or facts.cluster.broker_of(broker) in map(facts.cluster.broker_of, fault.left):
         return None
-    if int(lane.ns[last - 1] - lane.ns[first]) < OTHERS_FLOOR_NS or _touched(facts, broker, fault):
-        return None
+    for begin_ns, end_ns in outside(_excused(facts, broker), fault.inject_ns, fault.heal_ns):
+        first, last = (int(place) for place in np.searchsorted(lane.ns, (begin_ns, end_ns)))
+        if last - first < OTHERS_FLOOR_OPS or lane.success[first:last].any():
+            continue
+        if int(lane.ns[last - 1] - lane.ns[first]) >= OTHERS_FLOOR_NS:
+            return _down(history, fault, lane, first, last)
+    return None
+
+
+def _excused(facts: RunFacts, broker: str) -> list[Span]:
+    """When *broker* need not serve whatever else happens: a fault has hold of it, of clients or of all NameServers, or
+    it has not had the time to come back."""
+    spans = []
+    for fault in facts.faults:
+        promise = facts.promise(fault)
+        back_ns = promise.recover_within_ns if promise is not None else 0
+        if fault.effective != 0 and _concerns(facts, fault, broker):
+            spans.append((fault.begin_ns, min(NEVER_NS, fault.lasts[1] + back_ns)))
+    return union(spans)
+
+
+def _concerns(facts: RunFacts, fault: FaultFact, broker: str) -> bool:
+    cluster, hit = facts.cluster, {*fault.left, *fault.right}
+    servers = cluster.nameservers()
+    return (
+        any(cluster.broker_of(node) == broker for node in hit)
+        or any(cluster.is_client(node) for node in fault.left)
+        or (bool(servers) and hit.issuperset(servers))
+    )
+
+
+def _down(history: History, fault: FaultFact, lane: Lane, first: int, last: int) -> Anomaly:
     queue = history.queues.name(lane.queue)
     sentence = (
         f"While {fault.words()} lasted, {queue}, which it did not hit, served none of {last - first} operations of "
@@ -252,12 +284,6 @@ def _other_down(history: History, facts: RunFacts, fault: FaultFact, lane: Lane)
     )
     ops = (int(lane.op[first]), int(lane.op[last - 1]))
     return Anomaly("others-down", sentence, ops, {"queue": queue, "kind": lane.kind, "fault": fault.fault})
-
-
-def _touched(facts: RunFacts, broker: str, fault: FaultFact) -> bool:
-    """Whether any fault that overlaps *fault* in time hits *broker*, or all NameServers or clients are concerned."""
-    together = [f for f in facts.faults if f.begin_ns <= fault.heal_ns and f.heal_ns >= fault.begin_ns]
-    return any(f.hits(broker) or any(node.startswith("client-") for node in f.left) for f in together)
 
 
 def _measures(

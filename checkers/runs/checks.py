@@ -56,18 +56,18 @@ CHECKS: Final[dict[str, Check]] = {
 }
 """Every check by name, in the order of the report."""
 
-NEEDS: Final[dict[str, Callable[[History], bool]]] = {
-    "masters": lambda history: "master" in history.ops.f.values,
-    "following": lambda history: "end" in history.ops.f.values,
-    "effects": lambda history: "act" in history.ops.f.values,
-    "routes": lambda history: "route" in history.ops.f.values,
-    "replicas": lambda history: "replica" in history.ops.f.values,
-    "offsets": lambda history: bool(groups_of(history)),
-    "deliveries": lambda history: bool(groups_of(history)),
+NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
+    "masters": lambda history, _: "master" in history.ops.f.values,
+    "following": lambda history, _: "end" in history.ops.f.values,
+    "effects": lambda history, _: "act" in history.ops.f.values,
+    "routes": lambda history, _: "route" in history.ops.f.values,
+    "replicas": lambda history, _: "replica" in history.ops.f.values,
+    "offsets": lambda history, _: bool(groups_of(history)),
+    "deliveries": lambda history, _: bool(groups_of(history)),
     "freshness": has_slave_reads,
     "suggestions": has_suggestions,
     "minimum": has_minimum,
-    "slaves": lambda history: "stray_send" in history.ops.f.values,
+    "slaves": lambda history, _: "stray_send" in history.ops.f.values,
 }
 """Checks that apply only where the history tells of such things."""
 
@@ -76,6 +76,6 @@ def check_all(history: History, facts: RunFacts) -> list[Verdict]:
     """Every check of *history* under *facts*; never empty. An empty history is UNKNOWN, not checked at all."""
     if not len(history.ops):
         return [Verdict("history", Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))]
-    asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name](history)]
+    asked = [name for name in CHECKS if name not in NEEDS or NEEDS[name](history, facts)]
     asked = [name for name in asked if name != "promised" or facts.expect.get("sends")]
     return [guarded(name, lambda check=CHECKS[name]: check(history, facts)) for name in asked]  # type: ignore[misc]

@@ -62,12 +62,14 @@ class Retention:
     @staticmethod
     def of(history: History, facts: RunFacts, broker: str) -> Retention:
         ops, properties = history.ops, facts.properties(broker)
-        fills = [fault for fault in facts.faults if fault.kind == "fill_disk" and fault.effective != 0]
+        fills = [fault for fault in facts.faults if fault.does("fills-disk") and fault.effective != 0]
         sends = ops.f.mask("send") & ops.outcome.mask("ok", "weak") & ops.node.mask(broker)
         file_bytes = int(properties.get("mappedFileSizeCommitLog", DEFAULT_FILE_BYTES))
         return Retention(
             reserved_ns=int(properties.get("fileReservedTime", DEFAULT_RESERVED_HOURS)) * _HOUR_NS,
-            fills=tuple((fault.begin_ns, fault.heal_ns + facts.slack_ns()) for fault in fills if fault.hits(broker)),
+            fills=tuple(
+                (fault.begin_ns, fault.heal_ns + facts.slack_ns()) for fault in fills if facts.hits(fault, broker)
+            ),
             file_bytes=file_bytes,
             last_file=int(ops.position[sends].max(initial=-1)) // file_bytes,
         )
@@ -85,17 +87,19 @@ def expired(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> Bo
     """Which of *lost* (message numbers) their brokers had a right to delete."""
     found = np.zeros(len(lost), dtype=np.bool_)
     for broker, mine in _by_broker(history, ledger, lost):
-        found[mine] = _expired_of(history, ledger, broker, Retention.of(history, facts, broker), lost[mine])
+        found[mine] = _expired_of(history, facts, ledger, broker, Retention.of(history, facts, broker), lost[mine])
     return found
 
 
-def _expired_of(history: History, ledger: Ledger, broker: str, retention: Retention, lost: Ints) -> Bools:
+def _expired_of(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, retention: Retention, lost: Ints
+) -> Bools:
     sent_ns, position = history.ops.invoke_ns[ledger.row[lost]], ledger.position[lost]
     files = position // retention.file_bytes
-    told_ns, last_ns = _told_to_be_gone(history, ledger, lost, files, retention.file_bytes)
+    told_ns, last_ns = _told_to_be_gone(history, facts, ledger, lost, files, retention.file_bytes)
     gone = retention.lets_go(sent_ns, position, told_ns)
     if gone.any():
-        gone[gone] = ~_is_read_later(history, ledger, broker, retention.file_bytes, files[gone], last_ns[gone])
+        gone[gone] = ~_is_read_later(history, facts, ledger, broker, retention.file_bytes, files[gone], last_ns[gone])
     return gone
 
 
@@ -110,7 +114,7 @@ def begins_later(history: History, facts: RunFacts, within: Ints | None = None) 
     """
     ops = history.ops
     within = np.zeros(len(ops), dtype=np.int64) if within is None else within
-    rows, first = _skipping(history)
+    rows, first = _skipping(history, facts)
     kept = [np.empty(0, dtype=np.int64)]
     for queue in np.unique(ops.queue[rows]).tolist():
         its = ops.queue[rows] == queue
@@ -125,7 +129,7 @@ def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints
     if retention.last_file <= 0:
         return rows[:0]  # the last file never goes, and there is no other
     tried = np.flatnonzero(ops.f.mask("send") & (ops.queue == queue) & ~ops.outcome.mask("fail"))
-    stored = _stored(history)
+    stored = _stored(history, facts)
     stored = stored[(ops.queue[stored] == queue) & (ops.position[stored] >= 0)]
     stored = stored[np.argsort(ops.offset[stored], kind="stable")]
     sure = stored[within[stored] >= 0]
@@ -192,15 +196,17 @@ def _by_broker(history: History, ledger: Ledger, messages: Ints) -> list[tuple[s
     return [(broker, np.array([name == broker for name in names], dtype=np.bool_)) for broker in sorted(set(names))]
 
 
-def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints, files: Ints, file_bytes: int) -> tuple[Ints, Ints]:
+def _told_to_be_gone(
+    history: History, facts: RunFacts, ledger: Ledger, lost: Ints, files: Ints, file_bytes: int
+) -> tuple[Ints, Ints]:
     """By message, with *files* their log files: when its master first said, and last, that its queue begins behind it,
     and not in the same file; :data:`NEVER`, and −1, if it did not. What it said before the message was sent was about
     another one."""
     ops = history.ops
     offset, sent_ns = ops.offset[ledger.row[lost]], ops.invoke_ns[ledger.row[lost]]
-    stored = _stored(history)
+    stored = _stored(history, facts)
     told_ns, last_ns = np.full(len(lost), NEVER, dtype=np.int64), np.full(len(lost), -1, dtype=np.int64)
-    for queue, start, said_ns in _beginnings(history):
+    for queue, start, said_ns in _beginnings(history, facts):
         first = ops.position[stored[(ops.queue[stored] == queue) & (ops.offset[stored] == start)]]
         is_before = (ledger.queue[lost] == queue) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns[-1])
         its = np.flatnonzero(is_before & (files < _first_file(first, file_bytes)))
@@ -209,7 +215,7 @@ def _told_to_be_gone(history: History, ledger: Ledger, lost: Ints, files: Ints, 
     return told_ns, last_ns
 
 
-def _stored(history: History) -> Ints:
+def _stored(history: History, facts: RunFacts) -> Ints:
     """Rows of the sends that were answered with an offset."""
     ops = history.ops
     return np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.offset >= 0))
@@ -221,10 +227,10 @@ def _first_file(first: Ints, file_bytes: int) -> int:
     return int(first[0]) // file_bytes if len(first) == 1 and first[0] >= 0 else int(NEVER)
 
 
-def _beginnings(history: History) -> Iterator[tuple[int, int, Ints]]:
+def _beginnings(history: History, facts: RunFacts) -> Iterator[tuple[int, int, Ints]]:
     """(queue, where its master said that it begins, when, in order), each once: who asks on and on is told the same."""
     ops = history.ops
-    claims = (_minima(history), _refusals(history), _skipping(history))
+    claims = (_minima(history, facts), _refusals(history, facts), _skipping(history, facts))
     row, start = (np.concatenate([claim[side] for claim in claims]) for side in (0, 1))
     order = np.lexsort((ops.complete_ns[row], start, ops.queue[row]))
     row, start = row[order], start[order]
@@ -234,10 +240,12 @@ def _beginnings(history: History) -> Iterator[tuple[int, int, Ints]]:
         yield int(ops.queue[row[begin]]), int(start[begin]), ops.complete_ns[row[begin:end]]
 
 
-def _is_read_later(history: History, ledger: Ledger, broker: str, file_bytes: int, files: Ints, at_ns: Ints) -> Bools:
+def _is_read_later(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, file_bytes: int, files: Ints, at_ns: Ints
+) -> Bools:
     """Whether a message that was sent to one of *files* of *broker* by then was read by somebody who asked later."""
     ops = history.ops
-    row, asked_ns = _reads_of(history, ledger, broker)
+    row, asked_ns = _reads_of(history, facts, ledger, broker)
     file = ops.position[row] // file_bytes
     found = np.zeros(len(files), dtype=np.bool_)
     for number in np.unique(files).tolist():
@@ -248,12 +256,12 @@ def _is_read_later(history: History, ledger: Ledger, broker: str, file_bytes: in
     return found
 
 
-def _reads_of(history: History, ledger: Ledger, broker: str) -> tuple[Ints, Ints]:
+def _reads_of(history: History, facts: RunFacts, ledger: Ledger, broker: str) -> tuple[Ints, Ints]:
     """(row of the send of each message that the master of *broker* showed where it was acknowledged, when it was asked
     for)."""
     ops, reads = history.ops, history.reads
     queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
-    asked = _of_masters(history) & ops.f.mask("drain", "pull") & np.isin(ops.queue, queues)
+    asked = _of_masters(history, facts) & ops.f.mask("drain", "pull") & np.isin(ops.queue, queues)
     of_op = ops.rows(reads.op)
     known = np.flatnonzero(asked[of_op] & (reads.message >= 0))
     row = ledger.row[reads.message[known]]
@@ -262,26 +270,28 @@ def _reads_of(history: History, ledger: Ledger, broker: str) -> tuple[Ints, Ints
     return row[is_there], ops.invoke_ns[of_op[known[is_there]]]
 
 
-def _of_masters(history: History) -> Bools:
-    return history.ops.outcome.mask("ok") & (history.ops.queue >= 0) & ~of_slaves(history)
+def _of_masters(history: History, facts: RunFacts) -> Bools:
+    return history.ops.outcome.mask("ok") & (history.ops.queue >= 0) & ~of_slaves(history, facts)
 
 
-def _minima(history: History) -> tuple[Ints, Ints]:
+def _minima(history: History, facts: RunFacts) -> tuple[Ints, Ints]:
     """(rows, where the queue begins), as with the other two."""
-    rows = np.flatnonzero(_of_masters(history) & history.ops.f.mask("query_min") & (history.ops.offset > 0))
+    rows = np.flatnonzero(_of_masters(history, facts) & history.ops.f.mask("query_min") & (history.ops.offset > 0))
     return rows, history.ops.offset[rows]
 
 
-def _refusals(history: History) -> tuple[Ints, Ints]:
+def _refusals(history: History, facts: RunFacts) -> tuple[Ints, Ints]:
     ops = history.ops
-    rows = np.flatnonzero(_of_masters(history) & ops.f.mask("drain", "pull") & ops.status.mask("PULL_OFFSET_MOVED"))
+    rows = np.flatnonzero(
+        _of_masters(history, facts) & ops.f.mask("drain", "pull") & ops.status.mask("PULL_OFFSET_MOVED")
+    )
     rows = rows[ops.next_offset[rows] > ops.offset[rows]]
     return rows, ops.next_offset[rows]
 
 
-def _skipping(history: History) -> tuple[Ints, Ints]:
+def _skipping(history: History, facts: RunFacts) -> tuple[Ints, Ints]:
     ops = history.ops
-    found = _of_masters(history) & ops.f.mask("drain", "pull") & ops.status.mask("FOUND")
+    found = _of_masters(history, facts) & ops.f.mask("drain", "pull") & ops.status.mask("FOUND")
     rows = np.flatnonzero(found & (ops.count > 0) & (ops.offset >= 0))
     first = _first_read(history, rows)
     is_later = first > ops.offset[rows]

@@ -18,15 +18,14 @@ CANNOT_TELL = "nobody can tell whether"
 
 
 def check_faults(facts: RunFacts) -> Verdict:
-    """UNKNOWN with a reason for each fault that did not bite, cannot be told to have bitten, or is not gone."""
+    """UNKNOWN with a reason for each fault that did not take effect, cannot be told to have, or is not gone."""
     reasons = [reason for fault in facts.faults for reason in _reasons(fault)]
     contract = facts.contract()
     if contract is None:
         reasons.append(f"there is no contract for mode {facts.mode!r}")
     else:
-        for kind in sorted({fault.kind for fault in facts.faults}):
-            if contract.promise(kind, facts.flush) is None:
-                reasons.append(f"the contract of {facts.mode} says nothing about {kind} with {facts.flush} flush")
+        for kind in sorted({fault.kind for fault in facts.faults if facts.promise(fault) is None}):
+            reasons.append(f"the contract of {facts.mode} says nothing about {kind} with {facts.flush} flush")
     bit = sum(fault.effective == 1 for fault in facts.faults)
     measures = {"faults": len(facts.faults), "bit": bit}
     return Verdict("faults", Outcome.UNKNOWN if reasons else Outcome.PASS, (), measures, tuple(reasons))
@@ -36,9 +35,9 @@ def _reasons(fault: FaultFact) -> list[str]:
     why = f": {fault.reason}" if fault.reason else ""
     reasons = []
     if fault.effective == 0:
-        reasons.append(f"{fault.words()} did not bite{why}")
+        reasons.append(f"{fault.words()} did not take effect{why}")
     elif fault.effective < 0:
-        reasons.append(f"{CANNOT_TELL} {fault.words()} bit{why}")
+        reasons.append(f"{CANNOT_TELL} {fault.words()} took effect{why}")
     if fault.is_gone == 0:
         reasons.append(f"{fault.words()} is still in force after its heal{why}")
     return reasons

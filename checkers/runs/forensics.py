@@ -26,28 +26,15 @@ harness; this module only compares.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from checkers.history.columns import NEVER, Ints
+from checkers.history.dumps import NodeDump
 from checkers.history.history import History
 from checkers.history.ledger import Ledger
-
-
-@dataclass(frozen=True)
-class NodeDump:
-    """What one node left. Positions are physical; ``queued`` maps (topic, queue id) to offset → position."""
-
-    node: str
-    broker: str
-    log: Mapping[int, int] = field(default_factory=dict)
-    """message → position, for messages before the end of the log."""
-    log_end: int = -1
-    behind: Mapping[int, int] = field(default_factory=dict)
-    """message → position, for those that can be recognised behind the end."""
-    queued: Mapping[tuple[str, int], Mapping[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,7 +122,7 @@ def _fate(
     dumps: list[NodeDump],
     now: Mapping[tuple[int, int], int],
 ) -> tuple[str, str]:
-    master = next((dump for dump in dumps if dump.node.endswith("-0")), None)
+    master = next((dump for dump in dumps if dump.is_first_master), None)
     if master is not None and message in master.log:
         return _in_log(history, master, message, queue, offset)
     other = next((dump for dump in dumps if dump is not master and message in dump.log), None)

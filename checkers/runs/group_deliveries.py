@@ -32,7 +32,7 @@ import numpy as np
 
 from checkers.history.columns import Bools, Ints
 from checkers.history.facts import FaultFact, RunFacts
-from checkers.history.groups import Lane, broker_id, delivering, lanes_of, of_slaves, reusing_fault
+from checkers.history.groups import Lane, delivering, lanes_of, of_slaves, reusing_fault
 from checkers.history.history import History, seconds
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.logs.deliveries import Deliveries, delivery_counts, delivery_order
@@ -93,7 +93,7 @@ def check_deliveries(history: History, facts: RunFacts) -> Verdict:
         **{name: counts[name] for name in ("promised", "delivered", "deliveries", "again")},
         "again_by_cause": dict(sorted(causes.items())),
         "skipped": sum(anomaly.details["count"] for anomaly in anomalies if anomaly.kind == "skipped"),
-        "from_slaves": _from_slaves(history, given),
+        "from_slaves": _from_slaves(history, facts, given),
     }
     failed = any(not anomaly.allowed for anomaly in anomalies)
     outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
@@ -164,7 +164,7 @@ def _undelivered(
 def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, messages: Ints) -> list[Anomaly]:
     """Messages below the group's position: skipped, if it was there before they were."""
     cause = reusing_fault(facts, history.queues.broker_of(given.lane.queue))
-    skipped = messages[_was_beyond(history, ledger, given, messages)] if cause else messages[:0]
+    skipped = messages[_was_beyond(history, facts, ledger, given, messages)] if cause else messages[:0]
     plain = messages[~np.isin(messages, skipped)]
     found = []
     if len(plain):
@@ -174,12 +174,12 @@ def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, mes
     return found
 
 
-def _was_beyond(history: History, ledger: Ledger, given: _Given, messages: Ints) -> Bools:
+def _was_beyond(history: History, facts: RunFacts, ledger: Ledger, given: _Given, messages: Ints) -> Bools:
     """Of which an answer had sent the group beyond their offset before their send had ended, or a slave, which need not
     be equal any more, led it past that offset with something else."""
     ops, pulls = history.ops, given.lane.pulls
     offset, ended = ops.offset[ledger.row[messages]], ops.complete_event[ledger.row[messages]]
-    by_slave = pulls[of_slaves(history)[pulls] & (ops.next_offset[pulls] > ops.offset[pulls])]
+    by_slave = pulls[of_slaves(history, facts)[pulls] & (ops.next_offset[pulls] > ops.offset[pulls])]
     reached = np.searchsorted(np.sort(ops.offset[by_slave]), offset, side="right")
     left = np.searchsorted(np.sort(ops.next_offset[by_slave]), offset, side="right")
     pulls = pulls[np.argsort(ops.complete_event[pulls], kind="stable")]
@@ -239,7 +239,7 @@ def _again(history: History, facts: RunFacts, given: _Given) -> Iterator[tuple[A
     for epoch in np.unique(given.epoch[came]).tolist():
         rows = np.flatnonzero(came & (given.epoch == epoch))
         cause, sent = _cause(history, facts, given, int(rows[0]))
-        if cause == "moved" and _came_before(history, given, rows):
+        if cause == "moved" and _came_before(history, facts, given, rows):
             cause = "moved-too-far"
         first = int(given.offset[rows].min())
         op = int(history.ops.op[given.row[rows[0]]])
@@ -254,11 +254,11 @@ def _again(history: History, facts: RunFacts, given: _Given) -> Iterator[tuple[A
         yield Anomaly("delivered-again", sentence, ops, details, allowed), (cause, len(rows))
 
 
-def _came_before(history: History, given: _Given, rows: Ints) -> bool:
+def _came_before(history: History, facts: RunFacts, given: _Given, rows: Ints) -> bool:
     """Whether a master delivered what had been at that offset before. A slave may have kept what its master lost."""
     before = slice(0, int(rows[0]))
     known = frozenset(zip(given.offset[before].tolist(), given.message[before].tolist(), strict=True))
-    mine = rows[~of_slaves(history)[given.row[rows]]]
+    mine = rows[~of_slaves(history, facts)[given.row[rows]]]
     return any(place in known for place in zip(given.offset[mine].tolist(), given.message[mine].tolist(), strict=True))
 
 
@@ -284,7 +284,7 @@ def _cause(history: History, facts: RunFacts, given: _Given, index: int) -> tupl
     op = int(ops.op[last])
     if ops.f[last] == "pull":
         return "moved", op
-    if broker_id(ops.node[last]) != 0:
+    if facts.cluster.is_slave(ops.node[last]):
         return "slave-told", op
     told = next(one for one in told_by_masters(history, facts, given.lane) if one.row == last)
     committed = int(ops.offset[told.last]) if told.last >= 0 else -1
@@ -304,6 +304,6 @@ def _stored_twice(history: History, ledger: Ledger, deliveries: Deliveries, caus
     yield Anomaly("delivered-again", sentence, ops, {"cause": "stored-twice", "count": len(came)}, allowed=True)
 
 
-def _from_slaves(history: History, given: list[_Given]) -> int:
-    mask = of_slaves(history)
+def _from_slaves(history: History, facts: RunFacts, given: list[_Given]) -> int:
+    mask = of_slaves(history, facts)
     return int(sum(mask[its.row].sum() for its in given))

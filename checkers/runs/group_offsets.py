@@ -34,16 +34,13 @@ import numpy as np
 
 from checkers.history.columns import NEVER
 from checkers.history.facts import FaultFact, RunFacts
-from checkers.history.groups import HARMLESS, Lane, broker_id, delivering, faults_of_node, lanes_of, reusing_fault
+from checkers.history.groups import Lane, delivering, faults_of_node, lanes_of, of_slaves, reusing_fault
 from checkers.history.history import History, seconds
 from checkers.objects.committed_offsets import OffsetInput, check_greatest_wins, check_monotonic, check_not_ahead
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 NONE = -1
 """No offset is known."""
-
-KEEPS = (*HARMLESS, "stop", "reconfigure", "step_clock", "fail_sync", "fill_disk")
-"""Faults that leave every commit alone: nothing ends, or in order, and the file is never forced anyway."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ def _ahead(history: History, facts: RunFacts, lane: Lane) -> Iterator[Anomaly]:
 
 def told_by_masters(history: History, facts: RunFacts, lane: Lane) -> list[Told]:
     """Every answer of a master to a fetch of *lane*."""
-    rows = [row for row in lane.fetches.tolist() if broker_id(history.ops.node[row]) == 0]
+    rows = lane.fetches[~of_slaves(history, facts)[lane.fetches]].tolist()
     return [_told(history, facts, lane, row) for row in rows]
 
 
@@ -165,12 +162,12 @@ def _forgetting(history: History, facts: RunFacts, commit: int, fetch: int) -> F
     kept_after_ns = (reading.commits_kept_after_ns if reading else 2**62) + facts.slack_ns()
     committed_ns, fetched_ns = int(ops.complete_ns[commit]), int(ops.complete_ns[fetch])
     faults = [f for f in faults_of_node(facts, ops.node[fetch]) if f.heal_ns >= committed_ns]
-    full = [fault.begin_ns for fault in faults if fault.kind == "fill_disk"]
+    full = [fault.begin_ns for fault in faults if fault.does("fills-disk")]
     for fault in faults:
-        if fault.kind in KEEPS or fault.begin_ns > fetched_ns:
+        if fault.begin_ns > fetched_ns or not (fault.takes() or fault.does("ends", "killed", "dark")):
             continue
         was_written = fault.begin_ns - committed_ns > kept_after_ns and not any(ns < fault.begin_ns for ns in full)
-        if fault.kind not in ("kill", "restart") or not was_written:
+        if fault.takes() or not was_written:
             return fault
     return None
 

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from checkers.history.columns import NEVER, Ints
-from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
+from checkers.history.spans import length_ns
 from checkers.logs.columns import ACKED, Claims, LogInput, LogViolation
 from checkers.logs.content import EMPTY, Content
 from checkers.logs.contradictions import look_at_each
@@ -36,8 +37,6 @@ from checkers.runs.log_plan import TOO_MANY_CHOICES, Plan, plan_of
 from checkers.runs.log_sides import TOO_MANY_SIDES, choose_sides
 from checkers.show.explain import log_sentence, near
 from checkers.verdict import Anomaly, Outcome, Verdict
-
-STANDSTILLS = ("pause", "kill", "stop", "restart", "cut_power", "wipe", "adopt_slave", "flip_bits")
 
 NEITHER_SIDE = (
     "Whichever side of the power cut each operation in flight over it belongs to, some answer is contradicted."
@@ -327,15 +326,5 @@ def _instant(history: History, event: int) -> tuple[int, int]:
 
 
 def _standstill_ns(facts: RunFacts, broker: str, begin: int, end: int) -> int:
-    """How much of [begin, end] the broker was paused or dead."""
-    spans = sorted(_span(fault) for fault in facts.faults if fault.kind in STANDSTILLS and fault.hits(broker))
-    total, reached = 0, begin
-    for left, right in spans:
-        left, right = max(left, reached), min(right, end)
-        if right > left:
-            total, reached = total + right - left, right
-    return total
-
-
-def _span(fault: FaultFact) -> tuple[int, int]:
-    return fault.begin_ns, fault.heal_ns
+    """How much of [begin, end] the master of *broker* did nothing."""
+    return length_ns(facts.of_master(broker, facts.conditions.still), begin, end)

@@ -38,17 +38,16 @@ import numpy as np
 
 from checkers.history.columns import NEVER, Bools, Ints
 from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.groups import of_slaves
 from checkers.history.history import History
+from checkers.history.spans import holds
 from checkers.logs.columns import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, Claims, LogInput, Polls
 from checkers.logs.content import EMPTY, Content
 from checkers.runs.expiry import begins_later
-from checkers.runs.loss_rules import power_cuts
+from checkers.runs.loss_rules import data_losses
 
 BEFORE_ALL = -1
 """Invocation of an append that existed before its epoch began."""
-
-ENDS = ("kill", "stop", "cut_power", "wipe", "flip_bits")
-"""Faults while which a broker is not there at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class Rows:
 def rows_of(history: History, facts: RunFacts) -> Rows:
     """Sort the operations by what they claim. Slaves are left out; so is everything without a queue."""
     ops = history.ops
-    here = (ops.queue >= 0) & ~_of_slaves(history)
+    here = (ops.queue >= 0) & ~of_slaves(history, facts)
     answered = here & ops.outcome.mask("ok")
     pulls = answered & ops.f.mask("pull", "drain")
     moved = np.flatnonzero(pulls & ops.status.mask("PULL_OFFSET_MOVED"))
@@ -124,17 +123,6 @@ def rows_of(history: History, facts: RunFacts) -> Rows:
     )
 
 
-_SLAVE = re.compile(r".+-[1-9]\d*")
-
-
-def _of_slaves(history: History) -> Bools:
-    """Operations that a node with a broker id above 0 answered (``broker-a-1``)."""
-    ops = history.ops
-    brokers = set(history.queues.broker.values)
-    slaves = [node for node in ops.node.values if _SLAVE.fullmatch(node) and node.rpartition("-")[0] in brokers]
-    return ops.node.mask(*slaves)
-
-
 def _is_too_small(history: History, rows: Ints) -> Bools:
     """PULL_OFFSET_MOVED says where to go on (``next 17``): forward, if the offset asked for had been trimmed."""
     details = [history.ops.detail[row] for row in rows.tolist()]
@@ -154,7 +142,7 @@ def _epochs(history: History, facts: RunFacts) -> tuple[Ints, Ints, int, dict[tu
     for queue, broker in zip(history.queues.queue.tolist(), history.queues.broker, strict=True):
         queues_of.setdefault(broker, []).append(queue)
     for broker, queues in queues_of.items():
-        events = sorted(_instant(facts, fault, broker) for fault in power_cuts(facts, broker))
+        events = sorted(_instant(facts, fault, broker) for fault in data_losses(facts, broker))
         if not events:
             continue
         rows = np.flatnonzero(np.isin(ops.queue, queues))
@@ -172,11 +160,10 @@ def _instant(facts: RunFacts, fault: FaultFact, broker: str) -> int:
     From the act to the heal nothing is served, so any event between does: the one after the act. A promoted slave
     serves before the act is over; there it is the one before it, if the old master is dead by then.
     """
-    if fault.kind != "promote":
+    if not fault.does("promotes"):
         return fault.inject_event
-    ended = [other for other in facts.faults if other.kind in ENDS and other.hits(broker)]
-    is_dead = any(other.inject_ns <= fault.begin_ns < other.heal_ns for other in ended)
-    return fault.begin_event if is_dead else fault.inject_event
+    down = facts.conditions.down(facts.cluster.first_master(broker))
+    return fault.begin_event if holds(down, fault.begin_ns) else fault.inject_event
 
 
 def input_of(history: History, rows: Rows, epoch: int) -> LogInput:

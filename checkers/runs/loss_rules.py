@@ -34,20 +34,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.history.columns import Bools, Ints
-from checkers.history.facts import MASTER_ID, FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History, seconds
 from checkers.history.ledger import WEAK, Ledger, ack_ns
+from checkers.history.spans import length_ns
 from checkers.runs.flush_progress import FlushRule, overdue
 from checkers.runs.replication_bound import acknowledged_alone, replicated_until
 from checkers.runs.resurrection import is_returned, judge_returned, returned
-from checkers.runs.unearned_acks import SYNC, FalseAcks, false_acks
+from checkers.runs.unearned_acks import FalseAcks, false_acks
 from checkers.verdict import Anomaly
 
 _NAMED = 20
-
-STANDS_STILL = ("pause", "kill", "stop", "cut_power", "wipe", "adopt_slave", "fail_sync", "flip_bits")
-"""Faults while which a node flushes nothing."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def judge_return(history: History, facts: RunFacts, ledger: Ledger) -> list[Anom
     """An anomaly for each cut of a broker's log of which something came back."""
     anomalies: list[Anomaly] = []
     for broker in sorted(set(history.queues.broker.values)):
-        found = returned(history, ledger, broker, power_cuts(facts, broker))
+        found = returned(history, ledger, broker, data_losses(facts, broker))
         anomalies += judge_returned(history, facts, ledger, broker, found)
     return anomalies
 
@@ -85,20 +83,15 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
     return [history.queues.broker_of(queue) for queue in ledger.queue[messages].tolist()]
 
 
-TAKES_DATA = ("cut_power", "wipe", "adopt_slave", "flip_bits", "promote")
-"""Faults after which a node may have less than it had."""
-
-
-def power_cuts(facts: RunFacts, broker: str) -> list[FaultFact]:
-    """Power cuts and lost disks of the master of *broker* that were not seen to have done nothing, in order."""
-    cuts = [fault for fault in facts.faults if fault.kind in TAKES_DATA and fault.effective != 0]
-    return [fault for fault in cuts if fault.hits(broker)]
+def data_losses(facts: RunFacts, broker: str) -> list[FaultFact]:
+    """Faults that took data from the master of *broker* and were not seen to have done nothing, in order."""
+    return [f for f in facts.faults if f.takes() and f.effective != 0 and facts.hits(f, broker)]
 
 
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
     anomalies: list[Anomaly] = []
-    cuts = power_cuts(facts, broker)
-    cut_of = _or_with_the_disk(facts, cuts, _ending_cut(history, ledger, cuts, lost))
+    cuts = data_losses(facts, broker)
+    cut_of = _or_with_the_disk(facts, cuts, _ending_cut(history, facts, ledger, cuts, lost))
     unexplained = lost[cut_of == len(cuts)]
     of_second = of_second_master(history, facts, ledger, broker, unexplained)
     if of_second.any():
@@ -126,12 +119,12 @@ def _epoch(history: History, ledger: Ledger, cuts: list[FaultFact], messages: In
     return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), invoked, side="right")
 
 
-def _ending_cut(history: History, ledger: Ledger, cuts: list[FaultFact], lost: Ints) -> Ints:
+def _ending_cut(history: History, facts: RunFacts, ledger: Ledger, cuts: list[FaultFact], lost: Ints) -> Ints:
     """The cut that may have taken each message: the first after it was last known to be there (sent, or read)."""
     last_seen = history.ops.invoke_event[ledger.row[lost]].copy()
     if not cuts or not ledger.seen[lost].any():
         return _first_after(cuts, last_seen)
-    of_master = history.ops.f.mask("pull", "drain") & ~of_slaves(history)
+    of_master = history.ops.f.mask("pull", "drain") & ~of_slaves(history, facts)
     on_master = of_master[history.ops.rows(history.reads.op)]
     rows = np.flatnonzero(np.isin(history.reads.message, lost) & on_master)
     place = np.searchsorted(lost, history.reads.message[rows])
@@ -159,16 +152,16 @@ def of_second_master(history: History, facts: RunFacts, ledger: Ledger, broker: 
     found = np.zeros(len(messages), dtype=np.bool_)
     by_old = np.array([not history.ops.detail[row].startswith('{"by"') for row in rows.tolist()], dtype=np.bool_)
     for fault in facts.faults:
-        if fault.kind == "promote" and fault.hits(broker) and fault.effective == 1:
-            starts = [ns for ns in facts.starts.get(f"{broker}-0", ()) if fault.begin_ns < ns < fault.heal_ns]
-            since_ns = min(starts, default=fault.heal_ns)
+        if fault.does("promotes") and facts.hits(fault, broker) and fault.effective == 1:
+            starts = facts.starts.get(facts.cluster.first_master(broker), ())
+            since_ns = min((ns for ns in starts if fault.begin_ns < ns < fault.heal_ns), default=fault.heal_ns)
             completed = history.ops.complete_ns[rows]
             found |= by_old & (since_ns < completed) & (history.ops.invoke_ns[rows] < fault.heal_ns)
     return found
 
 
 def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
-    fault = next(fault for fault in facts.faults if fault.kind == "promote" and fault.hits(broker))
+    fault = next(fault for fault in facts.faults if fault.does("promotes") and facts.hits(fault, broker))
     sentence = (
         f"{_many(lost)} of {broker} lost with the data of the old master: it had come back while {fault.words()} was "
         f"in force, so two masters of one name took messages, and it was the one that was given up at "
@@ -192,7 +185,7 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
 def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[Anomaly]:
     refusal = _refusal(facts, cut.fault)
     found = (
-        false_acks(history, facts, ledger, broker, cut.fault, cut.lost, power_cuts(facts, broker)) if refusal else None
+        false_acks(history, facts, ledger, broker, cut.fault, cut.lost, data_losses(facts, broker)) if refusal else None
     )
     if found is not None:
         rest = np.setdiff1d(cut.lost, found.messages)
@@ -209,7 +202,7 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
         )
         return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
     survivors = cut.stored[ledger.drained[cut.stored] & _answered_before(history, ledger, cut)]
-    survivors = survivors[~is_returned(returned(history, ledger, broker, power_cuts(facts, broker)), survivors)]
+    survivors = survivors[~is_returned(returned(history, ledger, broker, data_losses(facts, broker)), survivors)]
     in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
     tail = cut.lost[~in_middle]
     cut = replace(cut, kept_to=int(ledger.position[survivors].max(initial=-1)))
@@ -233,20 +226,18 @@ def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
 
 
 def _loss_of(facts: RunFacts, fault: FaultFact) -> str:
-    contract = facts.contract()
-    promise = contract.promise(fault.kind, facts.flush) if contract else None
+    promise = facts.promise(fault)
     return promise.loss_with(_slaves_of(facts, fault)) if promise else "none"
 
 
 def _slaves_of(facts: RunFacts, fault: FaultFact) -> int:
     """The fewest slaves that a broker has that *fault* hit."""
-    return min((len(facts.slaves(broker_name(node))) for node in fault.left), default=0)
+    return min((len(facts.cluster.slaves(facts.cluster.broker_of(node))) for node in fault.left), default=0)
 
 
 def _refusal(facts: RunFacts, fault: FaultFact) -> str:
     """Why a loss by *fault* is no excuse at all; empty if it may be one."""
-    contract = facts.contract()
-    promise = contract.promise(fault.kind, facts.flush) if contract else None
+    promise = facts.promise(fault)
     if promise is None:
         return f"The contract of {facts.mode} allows no loss by {fault.kind} with {facts.flush} flush."
     if _loss_of(facts, fault) == "none":
@@ -291,7 +282,7 @@ def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: F
 def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
     """The first lost record must be the one that holds the bad sector's first byte, or a later one."""
     first = int(ledger.position[tail].min())
-    sector = cut.fault.position.get(f"{broker}-{MASTER_ID}", -1)
+    sector = cut.fault.position.get(facts.cluster.first_master(broker), -1)
     stored = ledger.position[cut.stored]
     whole = int(((stored > first) & (stored <= sector)).sum())
     opening = f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} on"
@@ -306,17 +297,17 @@ def _confirmed_by_the_taken(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
 ) -> Bools:
     """Which of *tail* only that slave can have confirmed whose data took the place."""
-    if facts.mode != SYNC or _loss_of(facts, cut.fault) != "unreplicated":
+    if not facts.waits_for_slave() or _loss_of(facts, cut.fault) != "unreplicated":
         return np.zeros(len(tail), dtype=np.bool_)
     begun_ns, acked_ns = history.ops.invoke_ns[ledger.row[tail]], ack_ns(history, ledger, tail)
-    return acknowledged_alone(facts, broker, cut.fault.slave_taken(broker), begun_ns, acked_ns)
+    return acknowledged_alone(facts, broker, facts.cluster.slave_taken(cut.fault, broker), begun_ns, acked_ns)
 
 
 def _although_confirmed(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
 ) -> Anomaly:
-    slave = cut.fault.slave_taken(broker)
-    others = " and ".join(node for node in facts.slaves(broker) if node != slave)
+    slave = facts.cluster.slave_taken(cut.fault, broker)
+    others = " and ".join(node for node in facts.cluster.slaves(broker) if node != slave)
     first = history.op_text(int(history.ops.op[ledger.row[lost[ledger.position[lost].argmin()]]]))
     sentence = (
         f"{_many(lost)} of {broker} lost by {cut.fault.words()}, first {first}. But SEND_OK meant the master and one "
@@ -331,7 +322,7 @@ def _judge_unreplicated(
 ) -> Anomaly:
     acked = ack_ns(history, ledger, tail)
     age_ns = cut.fault.inject_ns - int(acked.min())
-    slave = cut.fault.slave_taken(broker)
+    slave = facts.cluster.slave_taken(cut.fault, broker)
     bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns, slave)
     first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
     opening = (
@@ -351,8 +342,8 @@ def _judge_unreplicated(
 
 
 def _why_unreplicated(facts: RunFacts, broker: str, slave: str) -> str:
-    others = [node for node in facts.slaves(broker) if node != slave]
-    if facts.mode != SYNC or not slave or not others:
+    others = [node for node in facts.cluster.slaves(broker) if node != slave]
+    if not facts.waits_for_slave() or not slave or not others:
         return "Asynchronous replication allows that"
     return (
         f"SEND_OK meant the master and one slave: {' or '.join(others)} had them, and the data of {slave} took the "
@@ -400,7 +391,7 @@ def _still_on_slaves(history: History, facts: RunFacts, lost: Ints) -> str:
         return ""
     count = len(np.unique(history.reads.message[rows]))
     nodes = sorted({history.ops.node[row] for row in history.ops.rows(history.reads.op[rows]).tolist()})
-    how = "SEND_OK was said because it had them" if facts.mode.endswith("-sync") else "it had copied them in time"
+    how = "SEND_OK was said because it had them" if facts.waits_for_slave() else "it had copied them in time"
     return (
         f" {count} of them are still on {', '.join(nodes)}: {how}, but the master came back with its own disk, asked "
         f"nobody, and gave their places to other messages. Flushing before SEND_OK (flush: sync) would have kept them; "
@@ -415,17 +406,8 @@ def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
 
 
 def _idle_ns(facts: RunFacts, broker: str, until_ns: int) -> int:
-    """How long nodes of *broker* did not run before *until_ns*: paused, or dead after an earlier fault."""
-    spans = sorted(
-        (fault.begin_ns, min(fault.heal_ns, until_ns))
-        for fault in facts.faults
-        if fault.kind in STANDS_STILL and fault.hits(broker) and fault.begin_ns < until_ns
-    )
-    idle_ns = seen_ns = 0
-    for begin_ns, end_ns in spans:
-        idle_ns += max(0, end_ns - max(begin_ns, seen_ns))
-        seen_ns = max(seen_ns, end_ns)
-    return idle_ns
+    """For how long before *until_ns* nothing that the master of *broker* had written reached its disk."""
+    return length_ns(facts.of_master(broker, facts.conditions.flushes_nothing), 0, until_ns)
 
 
 def _many(messages: Ints) -> str:

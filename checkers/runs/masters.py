@@ -19,7 +19,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Final
 
-from checkers.history.facts import RunFacts, broker_name
+from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.observations import Looked, looks_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -41,7 +41,8 @@ def _self_promoted(facts: RunFacts, looks: list[Looked]) -> list[Anomaly]:
     found: dict[str, Anomaly] = {}
     for look in looks:
         for broker, node in look.shown.items():
-            if node not in (NOBODY, f"{broker}-0") and node not in found and not _promoted(facts, node, look):
+            is_expected = node in (NOBODY, facts.cluster.first_master(broker)) or _promoted(facts, node, look)
+            if not is_expected and node not in found:
                 sentence = (
                     f"{look.node} listed {node} as master of {broker} at {seconds(look.complete_ns)}, and no operator "
                     f"had made it one."
@@ -53,10 +54,8 @@ def _self_promoted(facts: RunFacts, looks: list[Looked]) -> list[Anomaly]:
 def _promoted(facts: RunFacts, node: str, look: Looked) -> bool:
     """Between an operator's promotion of the node and what NameServers need to forget it after it was taken back."""
     forget_ns = 130_000_000_000
-    return any(
-        f.kind == "promote" and node in f.left and f.begin_ns < look.complete_ns < f.heal_ns + forget_ns
-        for f in facts.faults
-    )
+    made = facts.cluster.masterships.get(facts.cluster.broker_of(node), ())
+    return any(m.node == node and m.begin_ns < look.complete_ns < m.end_ns + forget_ns for m in made)
 
 
 def _measures(facts: RunFacts, looks: list[Looked]) -> dict[str, Any]:
@@ -95,8 +94,7 @@ def _two_masters_ns(facts: RunFacts) -> int:
     """How long the old master ran beside the promoted one, by their starts."""
     total_ns = 0
     for fault in facts.faults:
-        if fault.kind == "promote":
-            for node in fault.left:
-                starts = facts.starts.get(f"{broker_name(node)}-0", ())
-                total_ns += sum(fault.heal_ns - ns for ns in starts if fault.inject_ns < ns < fault.heal_ns)
+        for node in fault.left if fault.does("promotes") else ():
+            starts = facts.starts.get(facts.cluster.first_master(facts.cluster.broker_of(node)), ())
+            total_ns += sum(fault.heal_ns - ns for ns in starts if fault.inject_ns < ns < fault.heal_ns)
     return total_ns

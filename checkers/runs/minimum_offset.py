@@ -29,7 +29,7 @@ from checkers.history.columns import Bools, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History, seconds
-from checkers.runs.loss_rules import power_cuts
+from checkers.runs.loss_rules import data_losses
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 REPEATED = 2
@@ -40,21 +40,21 @@ _Place = tuple[int, int]
 """(queue, offset)."""
 
 
-def has_minimum(history: History) -> bool:
+def has_minimum(history: History, facts: RunFacts) -> bool:
     """Whether anybody was told that a queue begins later than at 0, or was sent elsewhere."""
     ops = history.ops
     told = ops.f.mask("query_min") & (ops.offset > 0)
-    return bool((told | (_asking(history) & ops.status.mask("PULL_OFFSET_MOVED"))).any())
+    return bool((told | (_asking(history, facts) & ops.status.mask("PULL_OFFSET_MOVED"))).any())
 
 
 def check_minimum(history: History, facts: RunFacts) -> Verdict:
     """Judge every answer that sends a reader elsewhere; UNKNOWN if no offset was ever named, or none asked for."""
-    named = _named(history)
+    named = _named(history, facts)
     stuck = _stuck(history, facts, named)
     anomalies = tuple(
         _anomaly(history, place, named[place], rows) for place, rows in stuck.items() if len(rows) >= REPEATED
     )
-    measures = _measures(history, named)
+    measures = _measures(history, facts, named)
     reasons = _reasons(measures)
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict("minimum", outcome, anomalies, measures, reasons)
@@ -68,18 +68,18 @@ def _reasons(measures: dict[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _asking(history: History) -> Bools:
+def _asking(history: History, facts: RunFacts) -> Bools:
     """Answered pulls that asked a master."""
     ops = history.ops
-    asked: Bools = ops.f.mask("pull", "drain") & ops.outcome.mask("ok") & (ops.queue >= 0) & ~of_slaves(history)
+    asked: Bools = ops.f.mask("pull", "drain") & ops.outcome.mask("ok") & (ops.queue >= 0) & ~of_slaves(history, facts)
     return asked
 
 
-def _named(history: History) -> dict[_Place, list[int]]:
+def _named(history: History, facts: RunFacts) -> dict[_Place, list[int]]:
     """Every offset that a master named as a place to begin or to go on at → rows of the answers, in their order."""
     ops = history.ops
-    queries = ops.f.mask("query_min") & ops.outcome.mask("ok") & (ops.queue >= 0) & ~of_slaves(history)
-    moved = _asking(history) & ops.status.mask("PULL_OFFSET_MOVED")
+    queries = ops.f.mask("query_min") & ops.outcome.mask("ok") & (ops.queue >= 0) & ~of_slaves(history, facts)
+    moved = _asking(history, facts) & ops.status.mask("PULL_OFFSET_MOVED")
     place = np.where(moved, ops.next_offset, ops.offset)
     named: dict[_Place, list[int]] = defaultdict(list)
     rows = np.flatnonzero((queries | moved) & (place >= 0))
@@ -91,7 +91,7 @@ def _named(history: History) -> dict[_Place, list[int]]:
 def _stuck(history: History, facts: RunFacts, named: dict[_Place, list[int]]) -> dict[_Place, list[int]]:
     """Named offset → rows of the pulls that asked for it afterwards and were sent no further."""
     ops = history.ops
-    rows = np.flatnonzero(_asking(history) & ops.status.mask(*SENT_ON) & (ops.next_offset >= 0))
+    rows = np.flatnonzero(_asking(history, facts) & ops.status.mask(*SENT_ON) & (ops.next_offset >= 0))
     rows = rows[ops.next_offset[rows] <= ops.offset[rows]]
     asked: dict[_Place, list[int]] = defaultdict(list)
     for row in rows[np.argsort(ops.complete_event[rows], kind="stable")].tolist():
@@ -110,7 +110,7 @@ def _holds(history: History, facts: RunFacts, queue: int, claims: list[int], row
     latest = np.append(-1, np.maximum.accumulate(ops.invoke_event[claims]))
     asked = latest[np.searchsorted(ops.complete_event[claims], ops.invoke_event[rows])]
     holds: Bools = asked >= 0
-    for cut in power_cuts(facts, history.queues.broker_of(queue)):
+    for cut in data_losses(facts, history.queues.broker_of(queue)):
         holds &= (cut.begin_event >= ops.complete_event[rows]) | (cut.inject_event <= asked)
     return holds
 
@@ -132,9 +132,9 @@ def _anomaly(history: History, place: _Place, named: list[int], rows: list[int])
     return Anomaly("stuck-at-minimum", sentence, (witness, first, last), details)
 
 
-def _measures(history: History, named: dict[_Place, list[int]]) -> dict[str, Any]:
+def _measures(history: History, facts: RunFacts, named: dict[_Place, list[int]]) -> dict[str, Any]:
     ops = history.ops
-    asking = np.flatnonzero(_asking(history))
+    asking = np.flatnonzero(_asking(history, facts))
     sent_on: Ints = asking[ops.status.mask("PULL_OFFSET_MOVED")[asking]]
     places = zip(ops.queue[asking].tolist(), ops.offset[asking].tolist(), strict=True)
     return {"named": len(named), "sent_on": len(sent_on), "asked_there": sum(place in named for place in places)}

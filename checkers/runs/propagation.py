@@ -37,10 +37,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from checkers.history.facts import NEVER_NS, FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.observations import Acted, Looked, acts_of, looks_of, shows
-from checkers.runs.loss_rules import TAKES_DATA
+from checkers.history.spans import NEVER_NS
 from checkers.runs.replication_bound import JOIN_NS
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -57,12 +57,10 @@ WITHIN: Final[Mapping[str, int]] = {
     "offset": 3 * S,
     "delay": 4 * S,
 }
-COPIED_WITHIN: Final = {"4": 13 * S, "5": 67 * S}
 REGISTER_NS: Final = 30 * S
 TABLES: Final = ("topic", "group", "offset", "delay")
 DELAY_FILE: Final = "delay in the file"
 COPIED: Final = (*TABLES, DELAY_FILE)
-REPLACED_BY: Final = ("adopt_slave", "promote")
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,8 @@ def _wanted(
 ) -> Iterator[_Wanted]:
     for node, its in act.shows.items():
         for subject, told_value in its.items():
-            value = _kept(facts, subject, told_value)
-            if subject == "delay" and not node.endswith("-0") and _release(facts) == "4":
+            value = _kept(facts, node, subject, told_value)
+            if subject == "delay" and facts.cluster.is_slave(node) and facts.traits(node).slave_delay_is_in_file:
                 continue  # it is in the file, DELAY_FILE
             told = by_node.get(node, {}).get(subject, [])
             later = [a.invoke_ns for a in acts if a.invoke_ns > act.invoke_ns and subject in a.shows.get(node, {})]
@@ -133,26 +131,28 @@ def _wanted(
             yield _Wanted(act, node, subject, value, within_ns(facts, node, subject), until_ns, shown_ns)
 
 
-def _kept(facts: RunFacts, subject: str, value: Any) -> Any:
+def _kept(facts: RunFacts, node: str, subject: str, value: Any) -> Any:
     """What must be shown: 5.x never takes the mark of an ordered topic away (TopicConfigManager)."""
-    return "yes" if subject == "topic is ordered" and _release(facts) == "5" else value
+    return "yes" if subject == "topic is ordered" and facts.traits(node).keeps_order_mark else value
 
 
 def within_ns(facts: RunFacts, node: str, subject: str) -> int:
     """The bound of :data:`WITHIN`, or that of a slave's copy; with the backend's slack and the distance of looks."""
-    slack_ns = facts.slack_ns() + LOOK_NS
-    if _is_copied(node, subject):
-        return COPIED_WITHIN[_release(facts)] + slack_ns + (S if subject.startswith("delay") else 0)
-    return next(ns for name, ns in WITHIN.items() if subject == name or subject.startswith(f"{name} ")) + slack_ns
+    if _is_copied(facts, node, subject):
+        return _copied_within_ns(facts, node, subject)
+    bound_ns = next(ns for name, ns in WITHIN.items() if subject == name or subject.startswith(f"{name} "))
+    return bound_ns + facts.slack_ns() + LOOK_NS
 
 
-def _is_copied(node: str, subject: str) -> bool:
+def _copied_within_ns(facts: RunFacts, node: str, subject: str) -> int:
+    """Within which time a slave of the release of *node* has copied it."""
+    later_ns = S if subject.startswith("delay") else 0
+    return facts.traits(node).tables_copied_within_ns + later_ns + facts.slack_ns() + LOOK_NS
+
+
+def _is_copied(facts: RunFacts, node: str, subject: str) -> bool:
     """Whether *node* has it from its master."""
-    return subject in COPIED and not node.endswith("-0")
-
-
-def _release(facts: RunFacts) -> str:
-    return "5" if ":5" in facts.target else "4"
+    return subject in COPIED and facts.cluster.is_slave(node)
 
 
 def _is_late(facts: RunFacts, w: _Wanted) -> bool:
@@ -164,35 +164,35 @@ def _due_ns(facts: RunFacts, w: _Wanted) -> int:
     """When the node must show it: faults that begin before that move it on, or to never."""
     due_ns = w.act.complete_ns + w.within_ns
     for fault in sorted(_faults_of(facts, w), key=lambda fault: fault.begin_ns):
-        if fault.begin_ns < due_ns and _back_ns(fault, w) > w.act.complete_ns:
-            due_ns = NEVER_NS if _takes_along(fault, w.subject) else max(due_ns, _back_ns(fault, w))
+        if fault.begin_ns < due_ns and _back_ns(facts, fault, w) > w.act.complete_ns:
+            due_ns = NEVER_NS if _takes_along(fault, w.subject) else max(due_ns, _back_ns(facts, fault, w))
     return due_ns
 
 
-def _back_ns(fault: FaultFact, w: _Wanted) -> int:
+def _back_ns(facts: RunFacts, fault: FaultFact, w: _Wanted) -> int:
     """The end of the bound that begins anew when whoever was hit has joined again."""
-    registration_ns = REGISTER_NS if _is_copied(w.node, w.subject) else 0
+    registration_ns = REGISTER_NS if _is_copied(facts, w.node, w.subject) else 0
     return min(NEVER_NS, fault.heal_ns + JOIN_NS + registration_ns + w.within_ns)
 
 
 def _takes_along(fault: FaultFact, subject: str) -> bool:
-    return fault.kind in TAKES_DATA or (fault.kind == "kill" and subject == "offset")
+    return bool(fault.takes()) or (fault.does("ends", "killed", "dark") and subject == "offset")
 
 
 def _excused(facts: RunFacts, w: _Wanted, end_ns: int) -> bool:
     """Somebody who had a part in it was away between the act and *end_ns*, or had just come back."""
     faults = _faults_of(facts, w)
-    return any(fault.begin_ns < end_ns and _back_ns(fault, w) > w.act.complete_ns for fault in faults)
+    return any(fault.begin_ns < end_ns and _back_ns(facts, fault, w) > w.act.complete_ns for fault in faults)
 
 
 def _faults_of(facts: RunFacts, w: _Wanted) -> list[FaultFact]:
-    return [fault for fault in facts.faults if _concerns(fault, w.node) or _concerns(fault, w.act.node)]
+    return [fault for fault in facts.faults if _concerns(facts, fault, w.node) or _concerns(facts, fault, w.act.node)]
 
 
-def _concerns(fault: FaultFact, node: str) -> bool:
+def _concerns(facts: RunFacts, fault: FaultFact, node: str) -> bool:
     """It hit the node, or another of the same broker name: a slave asks its master."""
-    names = {broker_name(hit) for hit in (*fault.left, *fault.right)}
-    return node in (*fault.left, *fault.right) or broker_name(node) in names
+    names = {facts.cluster.broker_of(hit) for hit in (*fault.left, *fault.right)}
+    return node in (*fault.left, *fault.right) or facts.cluster.broker_of(node) in names
 
 
 def _not_shown(facts: RunFacts, w: _Wanted) -> Anomaly:
@@ -243,7 +243,7 @@ def _forgotten(facts: RunFacts, acts: list[Acted], by_node: Mapping[str, Mapping
                 and not shows(last.shown[subject], act.shows[node][subject])
             ]
             if gone:
-                hit_ns = max((f.begin_ns for f in facts.faults if _concerns(f, node)), default=last.invoke_ns)
+                hit_ns = max((f.begin_ns for f in facts.faults if _concerns(facts, f, node)), default=last.invoke_ns)
                 found.append((node, subject, gone[0], len(gone), hit_ns - gone[0].complete_ns))
     return found
 
@@ -251,8 +251,9 @@ def _forgotten(facts: RunFacts, acts: list[Acted], by_node: Mapping[str, Mapping
 def _may_forget(facts: RunFacts, lost: _Lost) -> bool:
     """Its slave's data has taken its place, and could not have had the first one that is gone."""
     node, subject, _, _, age_ns = lost
-    replaced = any(f.kind in REPLACED_BY and _concerns(f, node) and f.effective != 0 for f in facts.faults)
-    return replaced and age_ns <= within_ns(facts, f"{broker_name(node)}-1", subject)
+    slaves = facts.cluster.slaves(facts.cluster.broker_of(node))
+    replaced = any(f.takes() == "replaced" and _concerns(facts, f, node) and f.effective != 0 for f in facts.faults)
+    return replaced and age_ns <= max(_copied_within_ns(facts, copy, subject) for copy in slaves or (node,))
 
 
 def _table_lost(facts: RunFacts, node: str, subject: str, act: Acted, count: int, age_ns: int) -> Anomaly:
@@ -290,7 +291,7 @@ def _measures(facts: RunFacts, acts: list[Acted], wanted: list[_Wanted], tables:
     after: dict[str, int] = {}
     for w in wanted:
         if w.shown_ns >= 0 and not _excused(facts, w, w.shown_ns):
-            name = f"{w.act.name}/{_kind(w.node)}"
+            name = f"{w.act.name}/{_kind(facts, w.node)}"
             after[name] = max(after.get(name, 0), w.delay_ms)
     return {
         "acts": sum(act.is_done for act in acts),
@@ -305,7 +306,7 @@ def _measures(facts: RunFacts, acts: list[Acted], wanted: list[_Wanted], tables:
     }
 
 
-def _kind(node: str) -> str:
-    if node.startswith("namesrv-"):
-        return "namesrv"
-    return "master" if node.endswith("-0") else "slave"
+def _kind(facts: RunFacts, node: str) -> str:
+    if facts.cluster.is_nameserver(node):
+        return "nameserver"
+    return "slave" if facts.cluster.is_slave(node) else "master"

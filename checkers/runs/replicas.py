@@ -28,11 +28,10 @@ from collections import Counter
 import numpy as np
 
 from checkers.history.columns import Bools
-from checkers.history.facts import FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.runs.slave_ahead import Overtaken, overtaken
-from checkers.runs.unearned_acks import SYNC
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 Contents = dict[int, tuple[int, int]]
@@ -48,11 +47,11 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
     masters = _contents(history, history.ops.f.mask("drain"))
     copies = {node: _contents(history, _of_slave(history, node)) for node in _slaves(history, facts)}
     why = {node: _why(history, facts, ledger, node, masters, its) for node, its in copies.items()}
-    if facts.mode == SYNC:
+    if facts.waits_for_slave():
         anomalies += _unreplicated(history, facts, ledger, masters, copies, why)
     for node, replicas in copies.items():
         ended = _ended(history, node)
-        for queue in _queues_of(history, broker_name(node)):
+        for queue in _queues_of(history, facts.cluster.broker_of(node)):
             if queue not in ended:
                 reasons.append(f"{history.queues.name(queue)} was not read to its end on {node}")
                 continue
@@ -87,7 +86,7 @@ def _slaves(history: History, facts: RunFacts) -> list[str]:
         node for node in history.ops.node.values if (history.ops.f.mask("replica") & history.ops.node.mask(node)).any()
     ]
     brokers = set(history.queues.broker.values)
-    known = [node for node in facts.nodes if broker_name(node) in brokers and not node.endswith("-0")]
+    known = [node for node in facts.nodes if facts.cluster.broker_of(node) in brokers and facts.cluster.is_slave(node)]
     return sorted({*read, *known})
 
 
@@ -104,12 +103,12 @@ def _why(
     replicas: dict[int, Contents],
 ) -> Overtaken:
     """What explains differences between *node* and its master."""
-    queues = _queues_of(history, broker_name(node))
+    queues = _queues_of(history, facts.cluster.broker_of(node))
     on_master, on_slave = (
         {(queue, offset): message for queue in queues for offset, (message, _) in side.get(queue, {}).items()}
         for side in (masters, replicas)
     )
-    return overtaken(history, facts, ledger, broker_name(node), on_master, on_slave)
+    return overtaken(history, facts, ledger, facts.cluster.broker_of(node), on_master, on_slave)
 
 
 def _queues_of(history: History, broker: str) -> list[int]:
@@ -216,12 +215,12 @@ def _unreplicated(
     by_broker: dict[str, list[int]] = {}
     for queue, contents in masters.items():
         broker = history.queues.broker_of(queue)
-        if slaves := [node for node in copies if broker_name(node) == broker]:
+        if slaves := [node for node in copies if facts.cluster.broker_of(node) == broker]:
             its = {node: copies[node].get(queue, {}) for node in slaves}
             by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, its))
     anomalies = []
     for broker, messages in by_broker.items():
-        reasons = [its for node, its in why.items() if broker_name(node) == broker]
+        reasons = [its for node, its in why.items() if facts.cluster.broker_of(node) == broker]
         causes = {message: _cause_of_all(message, reasons) for message in messages}
         is_stuck = _is_stuck(history, masters, broker, messages)
         anomalies += [

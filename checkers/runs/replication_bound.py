@@ -19,14 +19,16 @@ Limits. Where nobody tells which slave it was, several count as one: the most di
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from checkers.history.columns import Bools, Ints
-from checkers.history.facts import MASTER_ID, FaultFact, RunFacts, broker_name
+from checkers.history.conditions import Conditions
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.spans import Span, union
 
 JOIN_NS = 15_000_000_000
-ENDS_OR_PAUSES = ("kill", "stop", "pause", "cut_power")
-CUTS = ("partition", "isolate")
 
 
 def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> int:
@@ -35,7 +37,7 @@ def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> 
     lag_ns = facts.slack_ns() + (contract.replication_lag_ns if contract else 0)
     until_ns = ns - lag_ns
     for fault in sorted(facts.faults, key=lambda fault: -fault.begin_ns):
-        if fault.begin_ns < ns and _disturbs(fault, broker, slave) and _joined_ns(fault) > until_ns:
+        if fault.begin_ns < ns and _disturbs(facts, fault, broker, slave) and _joined_ns(fault) > until_ns:
             until_ns = min(until_ns, fault.begin_ns - lag_ns)
     return until_ns
 
@@ -44,11 +46,11 @@ def _joined_ns(fault: FaultFact) -> int:
     return fault.heal_ns + (fault.heal_ns - fault.begin_ns) + JOIN_NS
 
 
-def _disturbs(fault: FaultFact, broker: str, slave: str) -> bool:
+def _disturbs(facts: RunFacts, fault: FaultFact, broker: str, slave: str) -> bool:
     """It ended, stopped or cut off the master of *broker* or *slave*; any slave, if none is named."""
-    pair = (f"{broker}-{MASTER_ID}", slave)
+    pair = (facts.cluster.first_master(broker), slave)
     left, right = (
-        [node for node in side if broker_name(node) == broker and (not slave or node in pair)]
+        [node for node in side if facts.cluster.broker_of(node) == broker and (not slave or node in pair)]
         for side in (fault.left, fault.right)
     )
     if not fault.right:
@@ -58,20 +60,20 @@ def _disturbs(fault: FaultFact, broker: str, slave: str) -> bool:
 
 def acknowledged_alone(facts: RunFacts, broker: str, slave: str, begun_ns: Ints, acked_ns: Ints) -> Bools:
     """Which sends, by when they began and were answered, only *slave* can have confirmed, of the slaves of *broker*."""
-    alone = np.full(len(begun_ns), slave in facts.slaves(broker), dtype=np.bool_)
-    for other in facts.slaves(broker):
+    alone = np.full(len(begun_ns), slave in facts.cluster.slaves(broker), dtype=np.bool_)
+    for other in facts.cluster.slaves(broker):
         if other != slave:
             away = np.zeros(len(begun_ns), dtype=np.bool_)
-            for fault in facts.faults:
-                if fault.effective == 1 and _is_away(fault, broker, other):
-                    away |= (fault.inject_ns < begun_ns) & (acked_ns < fault.heal_ns)
+            for begin_ns, end_ns in _away(facts, broker, other):
+                away |= (begin_ns < begun_ns) & (acked_ns < end_ns)
             alone &= away
     return alone
 
 
-def _is_away(fault: FaultFact, broker: str, slave: str) -> bool:
-    """Whether *slave* can confirm nothing to its master while *fault* lasts."""
-    if fault.kind in CUTS and fault.ports in ("any", "ha"):
-        master = f"{broker}-{MASTER_ID}"
-        return (master in fault.left and slave in fault.right) or (slave in fault.left and master in fault.right)
-    return fault.kind in ENDS_OR_PAUSES and slave in fault.left
+def _away(facts: RunFacts, broker: str, slave: str) -> list[Span]:
+    """When *slave* could certainly confirm nothing to its master: only what was proved to have taken effect counts,
+    from the end of the act on."""
+    cluster, proved = facts.cluster, [fault for fault in facts.faults if fault.effective == 1]
+    master = cluster.first_master(broker)
+    held = Conditions(tuple(replace(fault, begin_ns=fault.inject_ns) for fault in proved), facts.starts)
+    return union(held.still(slave), held.apart(master, slave, "ha"))

@@ -33,8 +33,6 @@ from checkers.history.ledger import WEAK, Ledger
 from checkers.verdict import Anomaly
 
 STALE_BYTES = "RocketMQ does not clear what lies behind the recovered end"
-STARTS_AGAIN = ("kill", "stop", "restart", "cut_power", "flip_bits")
-"""Faults after which a broker recovers its own log."""
 
 _NAMED = 20
 
@@ -108,11 +106,11 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, its
 
 def _why(facts: RunFacts, broker: str, cut: FaultFact) -> str:
     """By which way, as far as the faults since tell."""
-    since = [fault for fault in facts.faults if fault.inject_ns > cut.inject_ns and fault.hits(broker)]
-    adopted = [fault for fault in since if fault.kind == "adopt_slave"]
+    since = [fault for fault in facts.faults if fault.inject_ns > cut.inject_ns and facts.hits(fault, broker)]
+    adopted = [fault for fault in since if fault.takes() == "replaced" and not fault.does("promotes")]
     if adopted:
         return f"the slave had kept what its master lost, and its data took the place after {adopted[0].words()}"
-    again = [fault for fault in since if fault.kind in STARTS_AGAIN]
+    again = [fault for fault in since if fault.does("ends") and fault.takes() not in ("all", "replaced")]
     after = f", and the recovery after {again[-1].words()} read on into it" if again else ""
     return f"{STALE_BYTES}{after}"
 

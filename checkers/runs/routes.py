@@ -5,14 +5,16 @@ well?
 
 Model. Clients ask every NameServer again and again (op ``route``: ``node`` the NameServer, ``detail`` broker → ids).
 RocketMQ's promise (documentation, NameServer): brokers heartbeat every 30 s; every 10 s the NameServer looks for
-brokers unseen for 120 s; a closed connection or an unregistration counts at once. So, for a broker that is the only
-node of its name hit:
+brokers unseen for 120 s; a closed connection or an unregistration counts at once. A broker is *out* for a NameServer
+while it is down, frozen or cut off from it, whichever faults hold it so (:mod:`checkers.history.conditions`):
 
-    stale-route     listed although it ended longer ago than ``closed_within``, or has been silent for longer than
-                    ``silent_within``
-    dropped-early   not listed any more although it was well, or silent for less than ``silent_after``
+    stale-route     listed although it has been down for longer than ``closed_within``, where the end of its connection
+                    could be seen, or out for longer than ``silent_within``
+    dropped-early   not listed any more although it was well and had been for ``relearned_within``, or out for less than
+                    ``silent_after`` without having ended
 
-A NameServer that was itself hit, or cut from the broker, is judged again ``relearned_within`` after the heal.
+The end of a connection cannot be seen across a partition, nor when a machine goes dark. A NameServer that was itself
+down, frozen or of another time is judged again when that is over; times in which it was out count for nobody.
 
 Limits. Views are as clients see them, to the interval of their questions. Runs without ``route`` ops are not judged.
 """
@@ -26,14 +28,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.contract import RouteBounds
-from checkers.history.facts import FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
+from checkers.history.spans import NEVER_NS, Span, holds, length_ns, prolonged, union, within
 from checkers.verdict import Anomaly, Outcome, Verdict
-
-ENDED = ("kill", "stop", "restart", "reconfigure")
-"""Its connections are closed: the NameServer knows at once. A machine that lost its power closes nothing."""
-
-SILENT = ("pause", "cut_power", "partition", "isolate")
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,8 @@ def check_routes(history: History, facts: RunFacts) -> Verdict:
     if not views or contract is None:
         reason = "no NameServer was asked for its routes" if not views else f"no contract for mode {facts.mode!r}"
         return Verdict("routes", Outcome.UNKNOWN, reasons=(reason,))
-    anomalies = [*_stale(history, facts, contract.routes, views), *_early(history, facts, contract.routes, views)]
+    judge = _Judge(facts, contract.routes)
+    anomalies = [*_stale(history, judge, views), *_early(history, judge, views)]
     measures = {"answers": len(views), "left_after_ms": _left_after_ms(facts, views)}
     return Verdict("routes", Outcome.FAIL if anomalies else Outcome.PASS, tuple(anomalies), measures)
 
@@ -81,97 +80,122 @@ def _masters(detail: str) -> tuple[str, ...]:
     return tuple(broker for broker, its in json.loads(detail).items() if 0 in its["ids"])
 
 
-def _stale(history: History, facts: RunFacts, bounds: RouteBounds, views: list[View]) -> Iterator[Anomaly]:
-    for fault in facts.faults:
-        within_ns = bounds.closed_within_ns if fault.kind in ENDED else bounds.silent_within_ns
-        for broker in _brokers(facts, fault):
-            deadline_ns = fault.inject_ns + within_ns + facts.slack_ns()
-            late = [
-                view
-                for view in views
-                if broker in view.brokers
-                and _between(fault, view.server)
-                and view.invoke_ns > deadline_ns
-                and view.complete_ns < fault.heal_ns
-                and not _came_back(facts, broker, fault, view.complete_ns)
-            ]
-            if late and fault.effective != 0:
-                yield _stale_route(history, fault, broker, late, within_ns)
+class _Judge:
+    """When each broker was out for each NameServer, and what follows from that."""
+
+    def __init__(self, facts: RunFacts, bounds: RouteBounds) -> None:
+        self.facts, self.bounds = facts, bounds
+        self.brokers = facts.cluster.brokers
+        self._spans: dict[tuple[str, str], list[Span]] = {}
+
+    def is_stale(self, view: View, broker: str) -> bool:
+        """Whether *broker* has to be gone from *view*: everybody who was its master is out for long enough."""
+        masters = self.facts.cluster.masters(broker, view.invoke_ns, view.complete_ns)
+        return all(self._must_be_gone(view, master) for master in masters)
+
+    def is_early(self, view: View, broker: str) -> bool:
+        """Whether *broker* has to be in *view*: nothing that can have removed it is recent enough."""
+        master = self.facts.cluster.master_at(broker, view.invoke_ns)
+        server_ns = self._of_server(view.server)
+        away = union(self._out(master, view.server), server_ns)
+        chain = self._around(prolonged(away, self.bounds.relearned_within_ns + self.facts.slack_ns()), view)
+        if chain is None:
+            return True
+        began_ns = chain[0]
+        if view.complete_ns - began_ns >= self.bounds.silent_after_ns:
+            return False
+        ended = any(begin >= began_ns and begin <= view.complete_ns for begin, _ in self._closing(master))
+        return not (ended or within(server_ns, began_ns, view.complete_ns))
+
+    def is_down(self, broker: str, ns: int) -> bool:
+        """Whether the master of *broker* had ended."""
+        return holds(self.facts.conditions.down(self.facts.cluster.master_at(broker, ns)), ns)
+
+    def _must_be_gone(self, view: View, master: str) -> bool:
+        slack_ns = self.facts.slack_ns()
+        served = self._of_server(view.server)
+        for begin_ns, end_ns in self._out(master, view.server):
+            silent_ns = view.invoke_ns - begin_ns - length_ns(served, begin_ns, view.invoke_ns)
+            if view.complete_ns < end_ns and silent_ns > self.bounds.silent_within_ns + slack_ns:
+                return True
+        return any(
+            view.complete_ns < end_ns
+            and view.invoke_ns > begin_ns + self.bounds.closed_within_ns + slack_ns
+            and self._is_seen(view.server, master, begin_ns, view.invoke_ns)
+            for begin_ns, end_ns in self._closing(master)
+        )
+
+    def _is_seen(self, server: str, master: str, ended_ns: int, until_ns: int) -> bool:
+        """Whether *server* had a connection to *master* that could tell it of the end."""
+        since_ns = ended_ns - self.bounds.relearned_within_ns
+        hindered = union(self.facts.conditions.apart(master, server, "namesrv"), self._of_server(server))
+        return not within(hindered, since_ns, until_ns)
+
+    def _closing(self, master: str) -> list[Span]:
+        """Times without a process that began with the close of its connections."""
+        closing = [f for f in self.facts.faults if f.took_effect_on(master) and f.does("ends", "killed", "stopped")]
+        down = self.facts.conditions.down(master)
+        ended = [f.begin_ns for f in closing]
+        ended += [f.heal_ns for f in self.facts.faults if f.took_effect_on(master) and f.does("ends", at="heal")]
+        ended += self.facts.ends.get(master, ())
+        return [span for span in down if any(span[0] <= ns < span[1] for ns in ended)]
+
+    def _out(self, master: str, server: str) -> list[Span]:
+        key = (master, server)
+        if key not in self._spans:
+            conditions = self.facts.conditions
+            self._spans[key] = union(conditions.still(master), conditions.apart(master, server, "namesrv"))
+        return self._spans[key]
+
+    def _of_server(self, server: str) -> list[Span]:
+        """When *server* was down, frozen or of another time."""
+        key = ("", server)
+        if key not in self._spans:
+            conditions = self.facts.conditions
+            self._spans[key] = union(conditions.still(server), conditions.of_another_time(server))
+        return self._spans[key]
+
+    @staticmethod
+    def _around(spans: list[Span], view: View) -> Span | None:
+        """The span that *view* fell into."""
+        return next((s for s in spans if s[0] <= view.complete_ns and view.invoke_ns < s[1]), None)
 
 
-def _brokers(facts: RunFacts, fault: FaultFact) -> list[str]:
-    """Names whose only master the fault ended or silenced towards the NameServers."""
-    if fault.kind not in ENDED + SILENT:
-        return []
-    nodes = fault.left if not fault.right else _cut_from_nameservers(fault)
-    return sorted({broker_name(node) for node in nodes if node in facts.nodes and node.endswith("-0")})
+def _stale(history: History, judge: _Judge, views: list[View]) -> Iterator[Anomaly]:
+    for server, broker in _pairs(judge, views):
+        mine = [view for view in views if view.server == server and broker in view.brokers]
+        late = [view for view in mine if judge.is_stale(view, broker)]
+        if late:
+            yield _stale_route(history, judge, broker, late)
 
 
-def _cut_from_nameservers(fault: FaultFact) -> tuple[str, ...]:
-    if fault.ports not in ("any", "namesrv"):
-        return ()
-    sides = ((fault.left, fault.right), (fault.right, fault.left))
-    return tuple(node for side, other in sides for node in side if any(peer.startswith("namesrv-") for peer in other))
+def _pairs(judge: _Judge, views: list[View]) -> list[tuple[str, str]]:
+    return [(server, broker) for server in sorted({view.server for view in views}) for broker in judge.brokers]
 
 
-def _between(fault: FaultFact, server: str) -> bool:
-    """Whether the fault stands between its broker and *server*: NameServers do not talk to each other, so a broker that
-    is cut from one of them stays known to the others."""
-    return not fault.right or server in fault.left + fault.right
-
-
-def _came_back(facts: RunFacts, broker: str, fault: FaultFact, ns: int) -> bool:
-    """Whether a node of *broker* was started again between the fault and *ns*."""
-    starts = [start for node, its in facts.starts.items() if broker_name(node) == broker for start in its]
-    return any(fault.begin_ns < start <= ns for start in starts)
-
-
-def _stale_route(history: History, fault: FaultFact, broker: str, late: list[View], within_ns: int) -> Anomaly:
-    first = late[0]
+def _stale_route(history: History, judge: _Judge, broker: str, late: list[View]) -> Anomaly:
+    first, bounds = late[0], judge.bounds
+    before = [f for f in judge.facts.faults if f.begin_ns < first.invoke_ns and judge.facts.hits(f, broker)]
+    why = before[-1] if before else None
+    is_down = judge.is_down(broker, first.invoke_ns)
+    what = f"{why.words()} had {'ended' if is_down else 'silenced'} it" if why else "it was not there any more"
+    within_ns = bounds.closed_within_ns if is_down else bounds.silent_within_ns
     sentence = (
         f"{first.server} still listed {broker} at {seconds(first.invoke_ns)} ({len(late)} such answers), although "
-        f"{fault.words()} had {'ended' if fault.kind in ENDED else 'silenced'} it: it has to be gone within "
-        f"{seconds(within_ns)}. Proof: {history.op_text(first.op)}."
+        f"{what}: it has to be gone within {seconds(within_ns)}. Proof: {history.op_text(first.op)}."
     )
-    ops = tuple(view.op for view in late[:3])
-    return Anomaly("stale-route", sentence, ops, {"server": first.server, "broker": broker, "fault": fault.fault})
+    details = {"server": first.server, "broker": broker, "fault": why.fault if why else ""}
+    return Anomaly("stale-route", sentence, tuple(view.op for view in late[:3]), details)
 
 
-def _early(history: History, facts: RunFacts, bounds: RouteBounds, views: list[View]) -> Iterator[Anomaly]:
-    known = sorted({broker_name(node) for node in facts.nodes if node.endswith("-0") and _is_broker(node)})
-    for server in sorted({view.server for view in views}):
+def _early(history: History, judge: _Judge, views: list[View]) -> Iterator[Anomaly]:
+    for server, broker in _pairs(judge, views):
         mine = [view for view in views if view.server == server]
-        for broker in known:
-            listed = [view.complete_ns for view in mine if broker in view.brokers]
-            missing = [
-                view
-                for view in mine
-                if broker not in view.brokers
-                and any(ns < view.invoke_ns for ns in listed[:1])
-                and not _excused(facts, bounds, server, broker, view)
-            ]
-            if missing:
-                yield _dropped(history, server, broker, missing)
-
-
-def _is_broker(node: str) -> bool:
-    return not node.startswith(("namesrv-", "client-", "operator"))
-
-
-def _excused(facts: RunFacts, bounds: RouteBounds, server: str, broker: str, view: View) -> bool:
-    """Whether a fault is reason enough that *broker* is missing in *view*."""
-    for fault in facts.faults:
-        if fault.begin_ns > view.complete_ns:
-            continue
-        healed_ns = fault.heal_ns + bounds.relearned_within_ns + facts.slack_ns()
-        concerns_server = server in fault.left + fault.right
-        if concerns_server and view.invoke_ns < healed_ns:
-            return True
-        if broker in _brokers(facts, fault) and _between(fault, server) and view.invoke_ns < healed_ns:
-            silent_ns = view.complete_ns - fault.begin_ns
-            if fault.kind not in ("pause", "partition", "isolate") or silent_ns >= bounds.silent_after_ns:
-                return True
-    return False
+        known_ns = min((view.complete_ns for view in mine if broker in view.brokers), default=NEVER_NS)
+        later = [view for view in mine if broker not in view.brokers and known_ns < view.invoke_ns]
+        missing = [view for view in later if judge.is_early(view, broker)]
+        if missing:
+            yield _dropped(history, server, broker, missing)
 
 
 def _dropped(history: History, server: str, broker: str, missing: list[View]) -> Anomaly:
@@ -187,7 +211,7 @@ def _left_after_ms(facts: RunFacts, views: list[View]) -> dict[str, int]:
     """For each fault, broker and NameServer: how long after the fault the first answer without the broker came."""
     times: dict[str, int] = {}
     for fault in facts.faults:
-        for broker in _brokers(facts, fault):
+        for broker in _silenced(facts, fault):
             for server in sorted({view.server for view in views}):
                 gone = [
                     view.complete_ns
@@ -199,3 +223,15 @@ def _left_after_ms(facts: RunFacts, views: list[View]) -> dict[str, int]:
                 if gone:
                     times[f"{fault.fault}/{broker}/{server}"] = (min(gone) - fault.inject_ns) // 1_000_000
     return times
+
+
+def _silenced(facts: RunFacts, fault: FaultFact) -> list[str]:
+    """Names of brokers whose master *fault* ended, froze or cut off from a NameServer."""
+    cluster, hit = facts.cluster, frozenset(fault.left)
+    if fault.does("separates"):
+        sides = ((fault.left, fault.right), (fault.right, fault.left))
+        hit = frozenset(n for side, other in sides for n in side if any(cluster.is_nameserver(o) for o in other))
+        hit = hit if fault.ports in ("any", "namesrv") else frozenset()
+    elif not (fault.does("ends") or fault.does("freezes")):
+        return []
+    return [broker for broker in cluster.brokers if cluster.masters(broker, *fault.lasts) & hit]

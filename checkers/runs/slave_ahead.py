@@ -104,9 +104,9 @@ def _losers(facts: RunFacts, broker: str) -> list[FaultFact]:
     contract = facts.contract()
     if contract is None:
         return []
-    promises = [(fault, contract.promise(fault.kind, facts.flush)) for fault in facts.faults if fault.effective != 0]
+    promises = [(fault, facts.promise(fault)) for fault in facts.faults if fault.effective != 0]
     differing = [fault for fault, promise in promises if promise is not None and promise.replicas == "may-differ"]
-    return [fault for fault in differing if fault.hits(broker)]
+    return [fault for fault in differing if facts.hits(fault, broker)]
 
 
 def _end_before(history: History, ledger: Ledger, broker: str, fault: FaultFact) -> int:

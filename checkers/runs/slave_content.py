@@ -20,7 +20,7 @@ from checkers.history.columns import Bools, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History
-from checkers.runs.loss_rules import power_cuts
+from checkers.runs.loss_rules import data_losses
 from checkers.verdict import Anomaly
 
 _WIDTH = 1 << 40
@@ -31,9 +31,9 @@ def wrong_content(history: History, facts: RunFacts) -> Iterator[Anomaly]:
     """An anomaly for each node that showed what its master has not."""
     ops, reads = history.ops, history.reads
     of_read = ops.rows(reads.op)
-    by_slave = of_slaves(history)[of_read] & ops.f.mask("pull")[of_read] & (ops.queue[of_read] >= 0)
+    by_slave = of_slaves(history, facts)[of_read] & ops.f.mask("pull")[of_read] & (ops.queue[of_read] >= 0)
     shown = np.flatnonzero(by_slave & _keeps_its_log(history, facts)[of_read])
-    where, message = _known(history, of_read)
+    where, message = _known(history, facts, of_read)
     place = ops.queue[of_read[shown]] * _WIDTH + reads.offset[shown]
     first = np.searchsorted(where, place)
     last = np.searchsorted(where, place, side="right")
@@ -44,22 +44,22 @@ def wrong_content(history: History, facts: RunFacts) -> Iterator[Anomaly]:
     wrong = shown[(last > first) & ~same]
     nodes = np.array([ops.node[row] for row in of_read[wrong].tolist()])
     for node in dict.fromkeys(nodes.tolist()):
-        yield _anomaly(history, node, wrong[nodes == node], of_read)
+        yield _anomaly(history, facts, node, wrong[nodes == node], of_read)
 
 
 def _keeps_its_log(history: History, facts: RunFacts) -> Bools:
     """By row of ``ops``: nothing took anything from the log of its broker."""
     ops, queues = history.ops, history.queues
-    whole = [broker for broker in sorted(set(queues.broker.values)) if not power_cuts(facts, broker)]
+    whole = [broker for broker in sorted(set(queues.broker.values)) if not data_losses(facts, broker)]
     mine = [queue for queue in queues.queue.tolist() if queues.broker_of(queue) in whole]
     return np.isin(ops.queue, mine)
 
 
-def _known(history: History, of_read: Ints) -> tuple[Ints, Ints]:
+def _known(history: History, facts: RunFacts, of_read: Ints) -> tuple[Ints, Ints]:
     """(place, message) of everything that acknowledgements and masters tell, by place."""
     ops, reads = history.ops, history.reads
     acked = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.queue >= 0) & (ops.offset >= 0))
-    by_master = ops.f.mask("pull", "drain") & ~of_slaves(history) & (ops.queue >= 0)
+    by_master = ops.f.mask("pull", "drain") & ~of_slaves(history, facts) & (ops.queue >= 0)
     read = np.flatnonzero(by_master[of_read])
     where = np.concatenate(
         (ops.queue[acked] * _WIDTH + ops.offset[acked], ops.queue[of_read[read]] * _WIDTH + reads.offset[read])
@@ -69,7 +69,7 @@ def _known(history: History, of_read: Ints) -> tuple[Ints, Ints]:
     return where, message
 
 
-def _anomaly(history: History, node: str, wrong: Ints, of_read: Ints) -> Anomaly:
+def _anomaly(history: History, facts: RunFacts, node: str, wrong: Ints, of_read: Ints) -> Anomaly:
     ops, reads = history.ops, history.reads
     first = int(wrong[0])
     row, offset = int(of_read[first]), int(reads.offset[first])
@@ -77,7 +77,7 @@ def _anomaly(history: History, node: str, wrong: Ints, of_read: Ints) -> Anomaly
     sends = np.flatnonzero(ops.f.mask("send") & ops.outcome.mask("ok", "weak") & (ops.queue == queue))
     sends = sends[ops.offset[sends] == offset]
     masters = of_read[reads.offset == offset]
-    masters = masters[(ops.queue[masters] == queue) & ~of_slaves(history)[masters]]
+    masters = masters[(ops.queue[masters] == queue) & ~of_slaves(history, facts)[masters]]
     proof = [int(ops.op[rows[0]]) for rows in (sends, masters) if len(rows)][:1]
     told = "; ".join(history.op_text(op) for op in (*proof, int(ops.op[row])))
     sentence = (

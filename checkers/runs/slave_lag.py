@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from checkers.history.facts import NEVER_NS, FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.observations import Looked, looks_of
+from checkers.history.spans import NEVER_NS
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 FOUND_NS: Final = 45_000_000_000
@@ -32,10 +33,10 @@ LOOKS_NS: Final = 1_500_000_000
 def check_following(history: History, facts: RunFacts) -> Verdict:
     """Judge every slave; UNKNOWN where there is none, or nobody told its end."""
     looks = looks_of(history, "end")
-    slaves = sorted({look.node for look in looks if not look.node.endswith("-0")})
+    slaves = sorted({look.node for look in looks if facts.cluster.is_slave(look.node)})
     if not slaves:
         return Verdict("following", Outcome.UNKNOWN, reasons=("no slave told how far it is",))
-    behind = {slave: _behind(looks, slave) for slave in slaves}
+    behind = {slave: _behind(facts, looks, slave) for slave in slaves}
     anomalies = [anomaly for slave in slaves for anomaly in _judge(facts, slave, behind[slave])]
     outcome = Outcome.FAIL if anomalies else Outcome.PASS
     measures: dict[str, Any] = {
@@ -46,10 +47,12 @@ def check_following(history: History, facts: RunFacts) -> Verdict:
     return Verdict("following", outcome, tuple(anomalies), measures)
 
 
-def _behind(looks: list[Looked], slave: str) -> list[tuple[int, Looked]]:
+def _behind(facts: RunFacts, looks: list[Looked], slave: str) -> list[tuple[int, Looked]]:
     """(for how long it had been behind, the look), in order. Ends only grow, so one pass is enough."""
-    broker = broker_name(slave)
-    masters = [(look.complete_ns, look.shown[broker]) for look in looks if look.node == f"{broker}-0"]
+    broker = facts.cluster.broker_of(slave)
+    masters = [
+        (look.complete_ns, look.shown[broker]) for look in looks if look.node == facts.cluster.first_master(broker)
+    ]
     found, place = [], 0
     for look in looks:
         if look.node != slave:
@@ -66,7 +69,8 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Looked]]) -> Ite
     lag_ns = (contract.replication_lag_ns if contract else 0) + facts.slack_ns() + LOOKS_NS
     bit = [fault for fault in facts.faults if fault.effective != 0]
     away = [fault for fault in bit if _moves(fault) and _is_fixed(facts, slave)]
-    mine = [fault for fault in bit if broker_name(slave) in map(broker_name, (*fault.left, *fault.right))]
+    cluster = facts.cluster
+    mine = [f for f in bit if cluster.broker_of(slave) in map(cluster.broker_of, (*f.left, *f.right))]
     for ns, look in behind:
         if ns > lag_ns and not any(_disturbed(fault, look, fault in away) for fault in mine):
             yield _too_far(slave, ns, look)
@@ -93,7 +97,7 @@ def _disturbed(fault: FaultFact, look: Looked, is_away: bool) -> bool:
 
 
 def _moves(fault: FaultFact) -> bool:
-    return fault.kind == "reconfigure"
+    return fault.does("changes-properties")
 
 
 def _is_fixed(facts: RunFacts, slave: str) -> bool:

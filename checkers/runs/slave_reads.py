@@ -30,9 +30,10 @@ import numpy as np
 
 from checkers.contract import Contract
 from checkers.history.columns import NEVER, Bools, Ints
-from checkers.history.facts import MASTER_ID, NEVER_NS, FaultFact, RunFacts, broker_name
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History, seconds
+from checkers.history.spans import NEVER_NS
 from checkers.logs.staleness import Freshness
 from checkers.runs.slave_content import wrong_content
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -56,22 +57,22 @@ class _Queue:
         return np.minimum.accumulate(self.since[::-1])[::-1]
 
 
-def has_slave_reads(history: History) -> bool:
+def has_slave_reads(history: History, facts: RunFacts) -> bool:
     """Whether a slave answered any pull of the load."""
-    return bool((of_slaves(history) & history.ops.f.mask("pull") & history.ops.outcome.mask("ok")).any())
+    return bool((of_slaves(history, facts) & history.ops.f.mask("pull") & history.ops.outcome.mask("ok")).any())
 
 
 def check_freshness(history: History, facts: RunFacts) -> Verdict:
     """Measure every empty answer of a slave; judge those that lack what they must not."""
     contract = facts.contract()
     ops = history.ops
-    answered = of_slaves(history) & ops.f.mask("pull") & ops.outcome.mask("ok")
+    answered = of_slaves(history, facts) & ops.f.mask("pull") & ops.outcome.mask("ok")
     nothing = ops.status.mask("PULL_NOT_FOUND") | (
         ops.status.mask("PULL_RETRY_IMMEDIATELY") & (ops.next_offset == ops.offset)
     )
     every = np.flatnonzero(answered & nothing & (ops.queue >= 0))
     claims = _latest(history, every)
-    known = {queue: _known(history, queue) for queue in np.unique(ops.queue[claims]).tolist()}
+    known = {queue: _known(history, facts, queue) for queue in np.unique(ops.queue[claims]).tolist()}
     late = _freshness(history, claims, known)
     anomalies = list(_lacking(history, facts, contract, claims, known)) if contract else []
     anomalies += wrong_content(history, facts)
@@ -116,14 +117,14 @@ def _measures(history: History, answered: Bools, claims: Ints, late: Freshness) 
     }
 
 
-def _known(history: History, queue: int) -> _Queue:
+def _known(history: History, facts: RunFacts, queue: int) -> _Queue:
     ops = history.ops
     acked = np.flatnonzero(
         ops.f.mask("send") & (ops.queue == queue) & ops.outcome.mask("ok", "weak") & (ops.offset >= 0)
     )
     offsets, since = [ops.offset[acked]], [ops.complete_ns[acked]]
     rows, promised = [acked], [ops.outcome.mask("ok")[acked].astype(np.int64)]
-    read_offset, read_ns = _shown_by_masters(history, queue)
+    read_offset, read_ns = _shown_by_masters(history, facts, queue)
     offsets.append(read_offset)
     since.append(read_ns)
     rows.append(np.full(len(read_ns), -1, dtype=np.int64))
@@ -134,10 +135,10 @@ def _known(history: History, queue: int) -> _Queue:
     return _Queue(offset[order], when[order], row[order], told[order])
 
 
-def _shown_by_masters(history: History, queue: int) -> tuple[Ints, Ints]:
+def _shown_by_masters(history: History, facts: RunFacts, queue: int) -> tuple[Ints, Ints]:
     ops, reads = history.ops, history.reads
     of_read = ops.rows(reads.op)
-    mine = (ops.queue == queue) & ops.f.mask("pull") & ~of_slaves(history)
+    mine = (ops.queue == queue) & ops.f.mask("pull") & ~of_slaves(history, facts)
     index = np.flatnonzero(mine[of_read])
     return reads.offset[index], ops.complete_ns[of_read[index]]
 
@@ -166,7 +167,7 @@ def _lacking(
     told: set[tuple[str, int]] = set()
     for row in claims.tolist():
         node, queue = ops.node[row], int(ops.queue[row])
-        if (node, queue) in told or _may_differ(facts, contract, broker_name(node), int(ops.invoke_ns[row])):
+        if (node, queue) in told or _may_differ(facts, facts.cluster.broker_of(node), int(ops.invoke_ns[row])):
             continue
         its = known[queue]
         first = int(np.searchsorted(its.offset, ops.offset[row]))
@@ -178,12 +179,12 @@ def _lacking(
                 break
 
 
-def _may_differ(facts: RunFacts, contract: Contract, broker: str, ns: int) -> bool:
+def _may_differ(facts: RunFacts, broker: str, ns: int) -> bool:
     """Whether a fault on the master has let its slaves differ for ever."""
     for fault in facts.faults:
-        promise = contract.promise(fault.kind, facts.flush)
+        promise = facts.promise(fault)
         may = promise is not None and promise.replicas == "may-differ" and fault.effective != 0
-        if f"{broker}-{MASTER_ID}" in fault.left and may and fault.begin_ns <= ns:
+        if may and fault.begin_ns <= ns and facts.cluster.masters(broker, *fault.lasts) & {*fault.left}:
             return True
     return False
 
@@ -191,7 +192,11 @@ def _may_differ(facts: RunFacts, contract: Contract, broker: str, ns: int) -> bo
 def _is_excused(facts: RunFacts, contract: Contract, node: str, since_ns: int, asked_ns: int) -> bool:
     """Whether *node* need not have shown at *asked_ns* what was known since *since_ns*."""
     slack_ns = facts.slack_ns()
-    complete = contract.reading is not None and contract.reading.slave_is_complete and _slaves_of(facts, node) == 1
+    complete = (
+        contract.reading is not None
+        and contract.reading.slave_is_complete
+        and len(facts.cluster.slaves(facts.cluster.broker_of(node))) == 1
+    )
     lag_ns = 0 if complete else contract.replication_lag_ns
     if asked_ns - since_ns <= contract.visible_within_ns + lag_ns + slack_ns:
         return True
@@ -214,13 +219,9 @@ def _apart(facts: RunFacts, node: str, *, whole: bool) -> list[tuple[int, int]]:
     return spans
 
 
-def _slaves_of(facts: RunFacts, node: str) -> int:
-    return sum(broker_name(other) == broker_name(node) and not other.endswith(f"-{MASTER_ID}") for other in facts.nodes)
-
-
 def _between(facts: RunFacts, node: str, *, whole: bool) -> Iterable[FaultFact]:
     """Faults on the slave itself, and with *whole* also those on its master and between the two."""
-    master = f"{broker_name(node)}-{MASTER_ID}"
+    master = facts.cluster.first_master(facts.cluster.broker_of(node))
     for fault in facts.faults:
         if fault.effective == 0:
             continue

@@ -23,10 +23,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from checkers.history.cluster import MASTER_ID
 from checkers.history.columns import Bools, Ints
-from checkers.history.facts import MASTER_ID, NEVER_NS, RunFacts, broker_name
-from checkers.history.groups import LOOKED_AT, broker_id, groups_of, of_slaves
+from checkers.history.facts import RunFacts
+from checkers.history.groups import LOOKED_AT, groups_of, of_slaves
 from checkers.history.history import History
+from checkers.history.spans import NEVER_NS
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 SLAVE_ID = 1
@@ -41,7 +43,7 @@ RETURN_KNOWN_NS = 50_000_000_000
 again within 30 s, a member asks every 5 s, and a pull may hang."""
 
 
-def has_suggestions(history: History) -> bool:
+def has_suggestions(history: History, facts: RunFacts) -> bool:
     """Whether this history tells of suggestions at all: others than groups' came into histories with the column."""
     return bool((history.ops.suggested >= 0).any()) or bool(groups_of(history))
 
@@ -98,7 +100,7 @@ def _wrong(history: History, facts: RunFacts, node: str, rows: Ints) -> Iterator
         return
     yield from _one(history, node, to_slave[~found[to_slave]], "there was nothing more to read")
     limit, is_exact = _limit_bytes(properties)
-    if not is_exact and _log_bytes(history, node) < limit:
+    if not is_exact and _log_bytes(history, facts, node) < limit:
         yield from _one(history, node, to_slave, "the whole log is in its memory")
     if is_exact:
         to_master = mine[found[mine] & (ops.suggested[mine] == MASTER_ID)]
@@ -113,27 +115,25 @@ def _limit_bytes(properties: Mapping[str, str]) -> tuple[int, bool]:
     return int(memory or SMALL_MACHINE_BYTES) * ratio // 100, ratio == 0 or memory is not None
 
 
-def _log_bytes(history: History, node: str) -> int:
+def _log_bytes(history: History, facts: RunFacts, node: str) -> int:
     """A bound on the log of *node*'s broker: twice the last position that was told, and what is not of the topic."""
     ops = history.ops
-    sends = ops.f.mask("send") & ops.node.mask(broker_name(node))
+    sends = ops.f.mask("send") & ops.node.mask(facts.cluster.broker_of(node))
     return 2 * int(ops.position[sends].max(initial=0)) + (16 << 20)
 
 
 def _log_is_broken_ns(facts: RunFacts, node: str) -> int:
     """From when on positions that the master of *node* had told say nothing about the end of its log."""
-    contract = facts.contract()
-    kinds = contract.reading.skipped_after if contract and contract.reading else ()
-    master = f"{broker_name(node)}-{MASTER_ID}"
-    return min((f.begin_ns for f in facts.faults if f.kind in kinds and master in f.left), default=NEVER_NS)
+    master = facts.cluster.first_master(facts.cluster.broker_of(node))
+    return min((f.begin_ns for f in facts.faults if f.takes() and master in f.left), default=NEVER_NS)
 
 
 def _behind_at_least(history: History, facts: RunFacts, node: str, rows: Ints) -> Ints:
     """By how many bytes the last message of each answer certainly lay behind the end of the log: from its beginning to
     the beginning of the last message that had been acknowledged before, at least one byte (its own size)."""
     ops, reads = history.ops, history.reads
-    sends = np.flatnonzero(ops.f.mask("send") & ops.node.mask(broker_name(node)) & (ops.position >= 0))
-    if broker_id(node) != MASTER_ID:
+    sends = np.flatnonzero(ops.f.mask("send") & ops.node.mask(facts.cluster.broker_of(node)) & (ops.position >= 0))
+    if facts.cluster.is_slave(node):
         sends = sends[:0]  # a slave may not have them yet
     sends = sends[np.argsort(ops.complete_event[sends], kind="stable")]
     ends = np.maximum.accumulate(ops.position[sends]) if len(sends) else ops.position[sends]
@@ -163,7 +163,7 @@ def _unasked(history: History, facts: RunFacts) -> Iterator[Anomaly]:
     ops = history.ops
     for group in groups_of(history):
         pulls = np.flatnonzero(ops.group.mask(group) & ops.f.mask("pull"))
-        to_slaves = pulls[of_slaves(history)[pulls]]
+        to_slaves = pulls[of_slaves(history, facts)[pulls]]
         to_slaves = to_slaves[~_gone(history, facts, to_slaves)]
         bad = [row for row in to_slaves.tolist() if not _sent_there(history, pulls, row)]
         if bad:
@@ -188,8 +188,9 @@ def _gone(history: History, facts: RunFacts, rows: Ints) -> Bools:
     ops = history.ops
     gone = np.zeros(len(rows), dtype=np.bool_)
     for fault in (fault for fault in facts.faults if fault.effective != 0):
-        brokers = {broker_name(node) for node in fault.left + fault.right if node.endswith(f"-{MASTER_ID}")}
-        nodes = [node for node in ops.node.values if broker_name(node) in brokers]
+        hit = {*fault.left, *fault.right}
+        brokers = [b for b in facts.cluster.brokers if facts.cluster.masters(b, *fault.lasts) & hit]
+        nodes = [node for node in ops.node.values if facts.cluster.broker_of(node) in brokers]
         until_ns = min(fault.heal_ns, 2**61) + RETURN_KNOWN_NS + facts.slack_ns()
         at = ops.invoke_ns[rows]
         gone |= ops.node.mask(*nodes)[rows] & (at >= fault.begin_ns) & (at <= until_ns)

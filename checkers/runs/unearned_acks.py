@@ -24,9 +24,6 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import Ledger, ack_ns
 
-SYNC = "multi-master-multi-slave-sync"
-"""The mode in which SEND_OK says that a slave has the message."""
-
 
 @dataclass(frozen=True)
 class FalseAcks:
@@ -43,17 +40,22 @@ def false_acks(
 ) -> FalseAcks | None:
     """Those of *lost*, which *by* took; *cuts* are all faults that took data from *broker*. ``None``: none of them."""
     found = None
-    if by.kind == "cut_power" and facts.flush == "sync":
+    if by.takes() == "unforced" and facts.flush == "sync":
         found = _unforced(history, facts, ledger, broker, by, lost)
-    elif by.kind == "adopt_slave" and facts.mode == SYNC:
+    elif _is_replaced(by) and facts.waits_for_slave():
         found = _uncopied(history, ledger, by, lost, cuts)
     return found if found is not None and len(found.messages) else None
+
+
+def _is_replaced(fault: FaultFact) -> bool:
+    """Whether a slave's data took the place of its master's, without the slave becoming master."""
+    return fault.takes() == "replaced" and not fault.does("promotes")
 
 
 def _unforced(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, by: FaultFact, lost: Ints
 ) -> FalseAcks | None:
-    failing = [f for f in facts.faults if f.kind == "fail_sync" and f.effective == 1 and f.hits(broker)]
+    failing = [f for f in facts.faults if f.does("fails-forces") and f.effective == 1 and facts.hits(f, broker)]
     before = [fault for fault in failing if fault.begin_ns < by.inject_ns]
     if not before:
         return None
@@ -71,7 +73,7 @@ def _uncopied(
     history: History, ledger: Ledger, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
 ) -> FalseAcks | None:
     """What an adopted slave does not have, stored after its master had lost the end of its log."""
-    earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and cut.kind != "adopt_slave"]
+    earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and not _is_replaced(cut)]
     if not earlier:
         return None
     mine = lost[history.ops.invoke_event[ledger.row[lost]] > earlier[-1].inject_event]

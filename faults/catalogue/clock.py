@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from faults.effects import Effect
 from faults.levers import Levers
 from faults.units import duration_ns
 from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
@@ -67,6 +68,7 @@ STEP_CLOCK: Final = Verb(
     undone_by="the same jump the other way",
     shape="nodes",
     condition="own",
+    effects=(Effect("steps-clock", value="by"),),
     inject=_step,
     probe=_stepped,
     heal=_step_back,

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from faults.catalogue.process import runs_again, start_again, states, steps_of
+from faults.effects import KILLED, STARTS_WITH_HEAL, Effect
 from faults.levers import Levers
 from faults.mechanisms.decay import SECTOR
 from faults.units import duration_text, size_bytes
@@ -68,6 +69,7 @@ CUT_POWER: Final = Verb(
     undone_by="start, with what the disk kept",
     shape="nodes",
     condition="dead",
+    effects=(Effect("ends", "dark"), Effect("takes", "unforced"), STARTS_WITH_HEAL),
     inject=_cut_power,
     probe=_lost,
     heal=start_again,
@@ -140,6 +142,7 @@ FAIL_SYNC: Final = Verb(
     undone_by="forces succeed again",
     shape="nodes",
     condition="failing",
+    effects=(Effect("fails-forces"),),
     inject=_fail_sync,
     probe=_forces_failed,
     heal=_mend_sync,
@@ -156,6 +159,7 @@ FLIP_BITS: Final = Verb(
     undone_by="start, with the log as it is",
     shape="nodes",
     condition="dead",
+    effects=(*KILLED, Effect("takes", "damaged")),
     inject=_flip_bits,
     probe=_flipped,
     heal=start_again,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states, steps_of
+from faults.effects import KILLED, Effect
 from faults.errors import InjectionFailed
 from faults.levers import Levers
 from faults.selectors import Node
@@ -90,6 +91,7 @@ WIPE: Final = Verb(
     undone_by="start, with an empty disk",
     shape="nodes",
     condition="dead",
+    effects=(*KILLED, Effect("takes", "all")),
     inject=_wipe,
     probe=_wiped,
     heal=start_again,
@@ -105,6 +107,7 @@ ADOPT_SLAVE: Final = Verb(
     undone_by="stop the slave, copy its data, start both",
     shape="nodes",
     condition="dead",
+    effects=(*KILLED, Effect("takes", "replaced")),
     inject=_lose_master,
     probe=_lost_for_a_slave,
     heal=_adopt,

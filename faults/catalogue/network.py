@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
+from faults.effects import Effect
 from faults.levers import Cut, HealStep, Levers, PortClass
 from faults.selectors import Topology, port_class
 from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
@@ -118,6 +119,7 @@ PARTITION: Final = Verb(
     undone_by="the rules are removed by their name",
     shape="cut",
     condition="cut",
+    effects=(Effect("separates"),),
     inject=_inject,
     probe=_cut_off,
     heal=_uncut,
@@ -135,6 +137,7 @@ ISOLATE: Final = Verb(
     undone_by=PARTITION.undone_by,
     shape="nodes",
     condition="cut",
+    effects=(Effect("separates"),),
     inject=_inject,
     probe=_cut_off,
     heal=_uncut,

@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from faults.catalogue.process import STOP_OPTIONS, runs_again, states, steps_of
+from faults.effects import RESTARTED_BY_HEAL, RESTARTED_IN_ORDER, Effect
 from faults.errors import InjectionFailed
 from faults.levers import Levers
 from faults.selectors import Node
@@ -192,6 +193,7 @@ RECONFIGURE: Final = Verb(
     undone_by="the same with the old properties",
     shape="nodes",
     condition="own",
+    effects=(*RESTARTED_IN_ORDER, Effect("changes-properties", value="set"), *RESTARTED_BY_HEAL),
     inject=_reconfigure,
     probe=_is_changed,
     heal=_restore,
@@ -208,6 +210,7 @@ PROMOTE: Final = Verb(
     undone_by="stop it and the old master, copy its data to the old master, the old configuration, start both",
     shape="nodes",
     condition="own",
+    effects=(*RESTARTED_IN_ORDER, Effect("promotes"), Effect("takes", "replaced"), *RESTARTED_BY_HEAL),
     inject=_promote,
     probe=_is_master,
     heal=_fail_back,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from faults.effects import KILLED, STOPPED, Effect
 from faults.levers import HealStep, Levers
 from faults.units import duration_ns
 from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
@@ -130,6 +131,7 @@ KILL: Final = Verb(
     undone_by="start, with the same data",
     shape="nodes",
     condition="dead",
+    effects=KILLED,
     inject=_kill,
     probe=lambda levers, strike, facts: bit(levers, strike, facts, "dead"),
     heal=start_again,
@@ -145,6 +147,7 @@ STOP: Final = Verb(
     undone_by="start, with the same data",
     shape="nodes",
     condition="dead",
+    effects=STOPPED,
     inject=_stop,
     probe=_stopped,
     heal=start_again,
@@ -161,6 +164,7 @@ PAUSE: Final = Verb(
     undone_by="SIGCONT",
     shape="nodes",
     condition="paused",
+    effects=(Effect("freezes"),),
     inject=_pause,
     probe=lambda levers, strike, facts: bit(levers, strike, facts, "paused"),
     heal=_resume,
@@ -176,6 +180,11 @@ RESTART: Final = Verb(
     undone_by="nothing to undo; started if it is found dead",
     shape="nodes",
     condition="none",
+    effects=(
+        Effect("ends", "stopped", only_if=("how", "stop")),
+        Effect("ends", "killed", only_if=("how", "kill")),
+        Effect("starts"),
+    ),
     inject=_restart,
     probe=_restarted,
     heal=start_again,

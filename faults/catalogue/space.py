@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from faults.effects import Effect
 from faults.levers import Levers
 from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
 
@@ -67,6 +68,7 @@ FILL_DISK: Final = Verb(
     undone_by="what occupied it is removed",
     shape="nodes",
     condition="full",
+    effects=(Effect("fills-disk"),),
     inject=_fill,
     probe=_full,
     heal=_empty,

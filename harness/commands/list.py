@@ -122,7 +122,7 @@ def promises() -> list[Row]:
 
     contracts = [contract for contract in map(contract_of, known_modes()) if contract is not None]
     return [
-        {"mode": p.mode, "fault": p.fault, "flush": p.flush, "loss": p.loss, "promise": p.words}
+        {"mode": p.mode, "harm": p.harm, "role": p.role, "flush": p.flush, "loss": p.loss, "promise": p.words}
         for contract in contracts
         for p in contract.promises.values()
     ]

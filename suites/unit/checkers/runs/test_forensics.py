@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from checkers.history.dumps import NodeDump
 from checkers.history.ledger import ledger_of
-from checkers.runs.forensics import NodeDump, deaths_of, shape_of
+from checkers.runs.forensics import deaths_of, shape_of
 from suites.unit.checkers.build import Build
 
 
@@ -30,7 +31,9 @@ def fate(build: Build, message: int, *dumps: NodeDump) -> tuple[str, str]:
 
 
 KEPT = [(0, 0), (1, 1)]
-MASTER = NodeDump("broker-a-0", "broker-a", {0: 0, 1: 1000}, 2000, {}, {("t", 0): {0: 0, 1: 1000}})
+MASTER = NodeDump(
+    "broker-a-0", "broker-a", {0: 0, 1: 1000}, 2000, {}, {("t", 0): {0: 0, 1: 1000}}, is_first_master=True
+)
 
 
 @pytest.mark.parametrize(
@@ -39,22 +42,22 @@ MASTER = NodeDump("broker-a-0", "broker-a", {0: 0, 1: 1000}, 2000, {}, {("t", 0)
         (None, "behind-the-end", "its queue ends at @1 now; nobody ever read it"),
         (MASTER, "never-on-disk", "no trace on the disk of broker-a-0"),
         (
-            NodeDump("broker-a-0", "broker-a", {0: 0}, 2000, {3: 3088}),
+            NodeDump("broker-a-0", "broker-a", {0: 0}, 2000, {3: 3088}, is_first_master=True),
             "truncated",
             "at position 3088, behind the end of the log of broker-a-0 at 2000",
         ),
         (
-            NodeDump("broker-a-0", "broker-a", {3: 3000}, 4000, {}, {("t", 0): {3: 3000}}),
+            NodeDump("broker-a-0", "broker-a", {3: 3000}, 4000, {}, {("t", 0): {3: 3000}}, is_first_master=True),
             "in-queue",
             "and so has its queue: it was not read",
         ),
         (
-            NodeDump("broker-a-0", "broker-a", {3: 3000}, 4000, {}, {("t", 0): {0: 0, 1: 1000}}),
+            NodeDump("broker-a-0", "broker-a", {3: 3000}, 4000, {}, {("t", 0): {0: 0, 1: 1000}}, is_first_master=True),
             "not-in-queue",
             "has no slot for it (the last is @1)",
         ),
         (
-            NodeDump("broker-a-0", "broker-a", {3: 3000}, 4000, {}, {("t", 0): {3: 2000}}),
+            NodeDump("broker-a-0", "broker-a", {3: 3000}, 4000, {}, {("t", 0): {3: 2000}}, is_first_master=True),
             "not-in-queue",
             "its slot points to position 2000",
         ),

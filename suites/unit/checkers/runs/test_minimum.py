@@ -171,7 +171,7 @@ def test_who_was_never_told_anything_is_not_judged() -> None:
     run.query_min(8, 9, start=0)
     run.drain(10, 11, at=0, got=[0])
     run.drained(12, at=1)
-    assert not has_minimum(run.history())
+    assert not has_minimum(run.history(), run.facts())
     assert "minimum" not in {verdict.check for verdict in check_all(run.history(), run.facts())}
     assert check_minimum(Build().history(), run.facts()).outcome is UNKNOWN
 

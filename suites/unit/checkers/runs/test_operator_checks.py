@@ -104,7 +104,7 @@ def test_a_slave_finds_its_master_again_with_its_next_registration(shown_ms: int
 
 
 def test_the_delay_is_that_of_the_first_look_which_shows_it() -> None:
-    assert changed(12_000).measures["shown_after_ms"] == {"wipe_write_permission/namesrv": 1996}
+    assert changed(12_000).measures["shown_after_ms"] == {"wipe_write_permission/nameserver": 1996}
 
 
 def test_a_refused_act_proves_nothing() -> None:

@@ -20,7 +20,7 @@ def never(history: History, facts: RunFacts, within: Ints) -> Ints:
 
 
 def always(history: History, facts: RunFacts, within: Ints) -> Ints:
-    return expiry._skipping(history)[0]
+    return expiry._skipping(history, facts)[0]
 
 
 def without_power_cuts(history: History, facts: RunFacts, within: Ints) -> Ints:

@@ -11,7 +11,7 @@ from suites.unit.checkers.group_story import Group, all_read
 def test_only_runs_in_which_a_slave_answered_are_judged() -> None:
     run = Group()
     all_read(run)
-    assert not has_slave_reads(run.history())
+    assert not has_slave_reads(run.history(), run.facts())
 
 
 def test_a_run_without_groups_and_slaves_is_not_asked_about_them() -> None:

@@ -1,0 +1,103 @@
+"""In which condition was a node, and when: a fold over the effects of all faults that held it.
+
+Question: faults overlap. A broker was killed while it was cut off and started again while its disk was full. When did
+it run, when could it be reached, when did its forces reach the disk?
+
+Model. Every effect of every fault gives a span; a condition of a node is the union of the spans of all faults that
+bring it about, whoever of them came first:
+
+    down          from the act that ends it to the next time that it is started
+    frozen        from the act to the heal; a process that is started anew is not frozen any more
+    unforced      every force fails: from the act to the heal, or to the next start
+    full          no space on its disk
+    apart(a, b)   nothing passes between the two: from the act to the heal
+
+``still`` is down or frozen. A fault that was seen to have done nothing to a node gives no span for it.
+
+Limits. A start is what the harness did, not when the node was ready to serve. A node that ended by itself counts as
+down from the moment at which that was noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from checkers.history.faults import FaultFact
+from checkers.history.spans import NEVER_NS, Span, union
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """*starts*: node → instants of its starts, in order; *ends*: node → when it was seen to have ended by itself."""
+
+    faults: tuple[FaultFact, ...] = ()
+    starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ends: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def down(self, node: str) -> list[Span]:
+        """When there was no process."""
+        return union(
+            ((fault.begin_ns, self._back_ns(node, fault.begin_ns, fault)) for fault in self._of(node, "ends")),
+            ((fault.heal_ns, self._back_ns(node, fault.heal_ns, None)) for fault in self._of(node, "ends", at="heal")),
+            ((ns, self._back_ns(node, ns, None)) for ns in self.ends.get(node, ())),
+        )
+
+    def frozen(self, node: str) -> list[Span]:
+        """When no instruction ran, although there was a process."""
+        return self._while_it_runs(node, "freezes")
+
+    def unforced(self, node: str) -> list[Span]:
+        """When every force failed."""
+        return self._while_it_runs(node, "fails-forces")
+
+    def full(self, node: str) -> list[Span]:
+        """When its disk had no space."""
+        return union(fault.lasts for fault in self._of(node, "fills-disk"))
+
+    def of_another_time(self, node: str) -> list[Span]:
+        """When its wall clock differed from that of all others."""
+        return union(fault.lasts for fault in self._of(node, "steps-clock"))
+
+    def still(self, node: str) -> list[Span]:
+        """When it did nothing: down or frozen."""
+        return union(self.down(node), self.frozen(node))
+
+    def flushes_nothing(self, node: str) -> list[Span]:
+        """When nothing that it had written reached its disk."""
+        return union(self.still(node), self.unforced(node))
+
+    def apart(self, one: str, other: str, ports: str = "any") -> list[Span]:
+        """When nothing passed between the two."""
+        cuts = (fault for fault in self.faults if fault.effective != 0 and fault.separates(one, other, ports))
+        return union(fault.lasts for fault in cuts)
+
+    def disturbed(self, nodes: Iterable[str]) -> list[Span]:
+        """When any fault whatever held one of *nodes*, on either side."""
+        wanted = frozenset(nodes)
+        return union(
+            (fault.begin_ns, max(fault.heal_ns, *(self._back_ns(node, fault.begin_ns, fault) for node in hit)))
+            for fault in self.faults
+            if (hit := wanted & {*fault.left, *fault.right}) and fault.effective != 0
+        )
+
+    def _of(self, node: str, what: str, *, at: str = "act") -> list[FaultFact]:
+        return [fault for fault in self.faults if fault.does(what, at=at) and fault.took_effect_on(node)]
+
+    def _while_it_runs(self, node: str, what: str) -> list[Span]:
+        return union(
+            (fault.begin_ns, min(fault.lasts[1], self._start_after(node, fault.inject_ns)))
+            for fault in self._of(node, what)
+        )
+
+    def _start_after(self, node: str, ns: int) -> int:
+        return min((start for start in self.starts.get(node, ()) if start > ns), default=NEVER_NS)
+
+    def _back_ns(self, node: str, ns: int, fault: FaultFact | None) -> int:
+        """When *node* runs again that ended at *ns*: with its next start, or, where nobody wrote starts down, with the
+        heal of *fault*."""
+        if fault is not None and not fault.does("ends"):
+            return ns
+        if node in self.starts:
+            return self._start_after(node, ns)
+        return fault.lasts[1] if fault is not None else NEVER_NS

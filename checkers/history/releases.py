@@ -1,0 +1,54 @@
+"""Releases of RocketMQ: in what do they differ for whoever judges a run?
+
+Model. ``releases.yaml`` has one row for each release at which something that is judged changed; a row holds until the
+next one. Versions are compared by their numbers, so that 5.10 comes after 5.9.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+_TABLE: Final = Path(__file__).parent.parent / "releases.yaml"
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a node of one release does; the file says where each is known from."""
+
+    tables_copied_within_ns: int
+    slave_delay_is_in_file: bool
+    keeps_order_mark: bool
+
+
+@cache
+def traits_of(release: str) -> Traits:
+    """The traits of the nearest row at or below *release*; the first row for what is older than all."""
+    rows = [(_numbers(since), traits) for since, traits in _rows()]
+    fitting = [traits for since, traits in rows if since <= _numbers(release)]
+    return fitting[-1] if fitting else rows[0][1]
+
+
+@cache
+def _rows() -> tuple[tuple[str, Traits], ...]:
+    document = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
+    return tuple(
+        (
+            row["since"],
+            Traits(
+                tables_copied_within_ns=int(row["tables_copied_within_s"]) * 1_000_000_000,
+                slave_delay_is_in_file=bool(row["slave_delay_is_in_file"]),
+                keeps_order_mark=bool(row["keeps_order_mark"]),
+            ),
+        )
+        for row in document
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
