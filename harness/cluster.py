@@ -9,8 +9,8 @@ says otherwise. The scenario's own ``properties`` win.
 
     nameservers: namesrv-1 …            brokers: broker-a-0, broker-b-0 …       slaves: broker-a-1 …
 
-The sync mode's masters are SYNC_MASTER, and say ``inSyncReplicas=2`` besides: without that a 5.x master waits for
-nobody. Slaves say ``slaveReadEnable=true``, since a 5.x slave would refuse to show what it has.
+What masters and slaves of a mode say besides stands in the table of modes (:mod:`harness.modes`). Slaves say
+``slaveReadEnable=true``, since a 5.x slave would refuse to show what it has.
 
 Limits. Addresses are the backend's; ports are RocketMQ's; folders are the target's (it writes the configuration).
 """
@@ -23,6 +23,7 @@ from typing import Final
 
 from faults.selectors import Node
 from harness.backends.backend import NodeSpec
+from harness.modes import MODES
 from harness.scenario import Scenario, server_names
 
 NAMESRV_PORT: Final = 9876
@@ -91,7 +92,7 @@ def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tupl
         "brokerClusterName": CLUSTER_NAME,
         "brokerName": node.broker,
         "brokerId": str(node.number),
-        **_role(scenario.mode, node),
+        **(MODES[scenario.mode].master if node.is_master else MODES[scenario.mode].slave),
         "brokerIP1": host,
         "brokerIP2": host,  # the HA address is taken from it
         "listenPort": str(BROKER_PORT),
@@ -103,14 +104,6 @@ def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tupl
         ),
         **SMALL_FILES,
     }
-
-
-def _role(mode: str, node: Node) -> dict[str, str]:
-    if not node.is_master:
-        return {"brokerRole": "SLAVE", "slaveReadEnable": "true"}
-    if mode == "multi-master-multi-slave-sync":
-        return {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"}
-    return {"brokerRole": "ASYNC_MASTER"}
 
 
 def _commit_log_file_bytes(size_bytes: int) -> int:

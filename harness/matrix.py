@@ -37,7 +37,8 @@ from faults.errors import suggestion
 from faults.plan import bind_fault
 from harness.errors import HarnessError, UsageError
 from harness.harms import harm_of_verb
-from harness.scenario import SECOND, Flush, Mode, Scenario, Topology, Workload
+from harness.modes import MODES, Flush
+from harness.scenario import SECOND, Scenario, Topology, Workload
 
 if TYPE_CHECKING:
     from harness.run import Keep, RunResult
@@ -49,7 +50,7 @@ JOBS: Final = 2
 class Row:
     """One configuration."""
 
-    mode: Mode
+    mode: str
     flush: Flush
     brokers: int
     slaves: int = 0
@@ -59,16 +60,7 @@ class Row:
         return f"{self.mode}/{self.flush}"
 
 
-ROWS: Final = (
-    Row("single-master", "async", 1),
-    Row("single-master", "sync", 1),
-    Row("multi-master", "async", 3),
-    Row("multi-master", "sync", 3),
-    Row("multi-master-multi-slave-async", "async", 2, 1),
-    Row("multi-master-multi-slave-async", "sync", 2, 1),
-    Row("multi-master-multi-slave-sync", "async", 2, 1),
-    Row("multi-master-multi-slave-sync", "sync", 2, 1),
-)
+ROWS: Final = tuple(Row(m.name, row.flush, row.brokers, row.slaves) for m in MODES.values() for row in m.grid)
 
 
 @dataclass(frozen=True)
@@ -112,13 +104,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
 }
 """Columns of one word are a verb on masters."""
 
-DEFAULT_ROWS: Final = (
-    "single-master/async",
-    "single-master/sync",
-    "multi-master/async",
-    "multi-master-multi-slave-async/async",
-    "multi-master-multi-slave-sync/async",
-)
+DEFAULT_ROWS: Final = tuple(f"{m.name}/{row.flush}" for m in MODES.values() for row in m.grid if row.by_default)
 DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition", "adopt_slave")
 """Both questions of every mode: what does the page cache cost, and what a disk?"""
 

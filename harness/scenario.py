@@ -6,7 +6,7 @@ Model. A :class:`Scenario` can be printed, compared, stored and replayed. It com
 (``harness.scenario_file``), or is made in code (the grid of ``mqchaos matrix``). Names of nodes follow from it: a
 scenario and its selectors are about the same cluster before anything runs.
 
-Limits. Nothing is checked here; a file is checked where it is read. Modes are those that are built.
+Limits. Nothing is checked here; a file is checked where it is read. Modes are those of :mod:`harness.modes`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from faults.plan import Fault
 from faults.selectors import Topology as Nodes
 from faults.units import UNITS
 from harness.errors import UsageError
+from harness.modes import MODES, Flush
 
 SECOND: Final = UNITS["s"]
 
-Mode = Literal["single-master", "multi-master", "multi-master-multi-slave-async", "multi-master-multi-slave-sync"]
-Flush = Literal["async", "sync"]
 Lost = Literal["none", ""]
 Replicas = Literal["agree", ""]
 Expected = Literal["FAIL", ""]
@@ -46,14 +45,9 @@ WORKLOAD_KINDS: Final = (
 )
 
 
-def has_slaves(mode: str) -> bool:
-    """Whether brokers of *mode* have slaves at all."""
-    return "multi-slave" in mode
-
-
 def default_topology(mode: str) -> Topology:
     """What a scenario of *mode* has if it does not say."""
-    return Topology(brokers=1 if mode == "single-master" else 2, slaves=int(has_slaves(mode)))
+    return Topology(brokers=MODES[mode].brokers.default, slaves=MODES[mode].slaves.default)
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,8 @@ class Scenario:
     """One scenario. ``source`` is where it came from (a path, or what made it), for messages."""
 
     name: str
-    mode: Mode
+    mode: str
+    """A name in the table of modes (:data:`harness.modes.MODES`)."""
     topology: Topology = field(default_factory=Topology)
     workload: Workload = field(default_factory=Workload)
     faults: tuple[Fault, ...] = ()

@@ -42,23 +42,21 @@ from faults.selectors import CutSelector, resolve, resolve_cut
 from faults.units import SIZES, duration_ns, duration_text, size_bytes, size_text
 from harness.binder import Binder, Node, offset_in
 from harness.errors import ScenarioError, UsageError
+from harness.modes import MODES, NOT_BUILT, Flush
 from harness.scenario import (
     SECOND,
     WORKLOAD_KINDS,
     Deadlines,
     Expect,
-    Flush,
-    Mode,
     Scenario,
+    Topology,
     Workload,
     default_topology,
-    has_slaves,
     topology_of,
 )
 
 T = TypeVar("T")
 
-MODES_LATER: Final = dict.fromkeys(("dledger", "controller"), "is not built yet")
 MESSAGES_MAX: Final = 20_000_000
 """Dense message numbers are cheap, but a history has to fit into memory to be checked."""
 
@@ -215,11 +213,11 @@ def _bind(binder: Binder, root: Node) -> Scenario:
     def part(name: str, read: Callable[[Node], T], fallback: T) -> T:
         return read(keys[name]) if name in keys else fallback
 
-    mode = part("mode", lambda node: binder.choice(node, "mode", get_args(Mode), MODES_LATER), "")
-    brokers = default_topology(mode)
+    mode = part("mode", lambda node: _mode(binder, node), "")
+    brokers = default_topology(mode) if mode else Topology()
     scenario = Scenario(
         name=part("name", lambda node: binder.read(node, "name", _name, ""), ""),
-        mode=mode,  # type: ignore[arg-type]  # checked against get_args(Mode); a wrong one is a problem and never leaves
+        mode=mode,
         topology=part("topology", lambda node: _record(binder, node, "topology", brokers, _TOPOLOGY), brokers),
         workload=part("workload", lambda node: _record(binder, node, "workload", Workload(), _WORKLOAD), Workload()),
         properties=part("properties", lambda node: _properties(binder, node), {}),
@@ -254,6 +252,10 @@ def _name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", text):
         raise ValueError(f"{text!r} is no name: small letters, digits and -, as sync-flush-survives-power-cut")
     return text
+
+
+def _mode(binder: Binder, node: Node) -> str:
+    return binder.choice(node, "mode", tuple(MODES), dict.fromkeys(NOT_BUILT, "is not built yet"))
 
 
 def _claim(text: str) -> str:
@@ -350,18 +352,17 @@ def _check_slave(binder: Binder, options: Node, fault: Fault, scenario: Scenario
 
 def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
     topology, mode = scenario.topology, scenario.mode
-    if topology.slaves and not has_slaves(mode):
-        binder.problem(node, f"mode {mode} has no slaves", "leave out slaves")
-    if not topology.slaves and has_slaves(mode):
-        binder.problem(node, f"mode {mode} needs at least 1 slave", "or use multi-master")
-    if mode == "single-master" and topology.brokers != 1:
-        binder.problem(node, f"mode single-master has one broker, not {topology.brokers}", "or use multi-master")
-    if mode == "multi-master" and topology.brokers < 2:
-        binder.problem(node, "mode multi-master needs at least 2 brokers", "or use single-master")
+    for count, allowed, what in (
+        (topology.slaves, MODES[mode].slaves, "slave"),
+        (topology.brokers, MODES[mode].brokers, "broker"),
+    ):
+        if problem := allowed.problem(count, what):
+            hint = f"leave out {what}s" if not allowed.most else MODES[mode].hint
+            binder.problem(node, f"mode {mode} {problem}", hint)
 
 
 def _check_properties(binder: Binder, node: Node, scenario: Scenario) -> None:
-    if "slave" in scenario.properties and not has_slaves(scenario.mode):
+    if "slave" in scenario.properties and not MODES[scenario.mode].has_slaves:
         binder.problem(node, f"mode {scenario.mode} has no slaves to have properties", "leave out slave")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from harness.terminal import Terminal
 
@@ -62,10 +62,10 @@ def table(rows: Sequence[Row]) -> list[str]:
 def modes() -> list[Row]:
     """Deployment modes and what their contract says."""
     from checkers.contract import contract_of
-    from harness.scenario import Mode
+    from harness.modes import MODES
 
     rows = []
-    for mode in get_args(Mode):
+    for mode in MODES:
         contract = contract_of(mode)
         rows.append({"mode": mode, "statement": contract.statement if contract else "there is no contract for it"})
     return rows

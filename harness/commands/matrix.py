@@ -182,7 +182,7 @@ def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
 
 def _head(name: str) -> str:
     """With places where a narrow column may break it."""
-    return name.replace("multi-master-multi-slave-", "multi-master multi-slave ").replace("/", " / ")
+    return name.replace("-multi-slave-", " multi-slave ").replace("/", " / ")
 
 
 def _cell_text(cell: Cell) -> str:

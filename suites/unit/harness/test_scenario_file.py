@@ -86,7 +86,7 @@ def scenario_with(line: str) -> str:
         ("mode: single", "mode cannot be 'single'|x.yaml:3:7|did you mean 'single-master'?"),
         ("mode: dledger", "mode 'dledger' is not built yet|x.yaml:3:7|known: single-master, multi-master"),
         ("topology: {flush: synk}", "topology flush: cannot be 'synk'; did you mean 'sync'?|x.yaml:4:19|"),
-        ("topology: {brokers: 2}", "mode single-master has one broker, not 2|x.yaml:4:11|or use multi-master"),
+        ("topology: {brokers: 2}", "mode single-master has 1 broker, not 2|x.yaml:4:11|or use multi-master"),
         ("topology: {slaves: 1}", "mode single-master has no slaves|x.yaml:4:11|leave out slaves"),
         ("topology: 3", "topology must be a mapping of keys to values, not one value|x.yaml:4:11|"),
         ("workload: {rate: 200}", "workload rate: '200' is not a rate|x.yaml:3:18|"),

@@ -1,0 +1,108 @@
+"""The table of modes: which clusters there are, what each consists of, and how it is configured.
+
+Question: a scenario names its mode. How many brokers and slaves has it if it does not say, how many may it have, which
+RocketMQ properties make its masters and slaves, and which of its clusters are rows of the matrix?
+
+Model. One :class:`Mode` a mode; scenario files, the matrix and ``mqchaos list modes`` read this table and nothing else.
+A mode is added by one row here and one contract (``checkers/contracts/<mode>.yaml``), which also says where lists put
+it.
+
+Limits. What a mode promises stands in its contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Flush = Literal["async", "sync"]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many there may be, and how many there are if a scenario does not say."""
+
+    least: int
+    most: int
+    default: int
+
+    def problem(self, count: int, what: str) -> str:
+        """Why there cannot be *count*; empty if there can."""
+        if self.least <= count <= self.most:
+            return ""
+        if not self.most:
+            return f"has no {what}s"
+        if self.least == self.most:
+            return f"has {self.least} {what}{'s' if self.least > 1 else ''}, not {count}"
+        if count < self.least:
+            return f"needs at least {self.least} {what}{'s' if self.least > 1 else ''}"
+        return f"has at most {self.most} {what}s, not {count}"
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """One row of the matrix; ``by_default``: also if nobody asks for it."""
+
+    flush: Flush
+    brokers: int
+    slaves: int = 0
+    by_default: bool = False
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One deployment mode. ``hint`` goes with the complaint about a count that does not fit."""
+
+    name: str
+    brokers: Count
+    slaves: Count
+    grid: tuple[GridRow, ...]
+    master: Mapping[str, str] = field(default_factory=lambda: {"brokerRole": "ASYNC_MASTER"})
+    slave: Mapping[str, str] = field(default_factory=lambda: {"brokerRole": "SLAVE", "slaveReadEnable": "true"})
+    hint: str = ""
+
+    @property
+    def has_slaves(self) -> bool:
+        return self.slaves.most > 0
+
+
+_NONE: Final = Count(0, 0, 0)
+_SLAVES: Final = Count(1, 9, 1)
+
+_ROWS: Final = (
+    Mode(
+        "single-master",
+        brokers=Count(1, 1, 1),
+        slaves=_NONE,
+        grid=(GridRow("async", 1, by_default=True), GridRow("sync", 1, by_default=True)),
+        hint="or use multi-master",
+    ),
+    Mode(
+        "multi-master",
+        brokers=Count(2, 26, 2),
+        slaves=_NONE,
+        grid=(GridRow("async", 3, by_default=True), GridRow("sync", 3)),
+        hint="or use a mode with slaves, or single-master",
+    ),
+    Mode(
+        "multi-master-multi-slave-async",
+        brokers=Count(1, 26, 2),
+        slaves=_SLAVES,
+        grid=(GridRow("async", 2, 1, by_default=True), GridRow("sync", 2, 1)),
+        hint="or use multi-master",
+    ),
+    Mode(
+        "multi-master-multi-slave-sync",
+        brokers=Count(1, 26, 2),
+        slaves=_SLAVES,
+        grid=(GridRow("async", 2, 1, by_default=True), GridRow("sync", 2, 1)),
+        # A 5.x master waits for nobody unless inSyncReplicas says so.
+        master={"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"},
+        hint="or use multi-master",
+    ),
+)
+
+MODES: Final[dict[str, Mode]] = {mode.name: mode for mode in _ROWS}
+NOT_BUILT: Final = ("dledger", "controller")
+"""Modes of RocketMQ that scenarios cannot ask for yet."""
