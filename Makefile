@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak fuzz museum benchmarks docs clean
+.PHONY: help demo test compiled lint soak fuzz shapes museum benchmarks docs clean
 
 HISTORIES ?= 1000000
 
@@ -10,6 +10,7 @@ help:
 	@echo 'make lint        formatting, types, import rules'
 	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
 	@echo 'make fuzz        checkers against brute force on a million random histories an object (HISTORIES=n: on n)'
+	@echo 'make shapes      checkers against a second brute force on all small histories of some shapes'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
@@ -35,6 +36,9 @@ soak: .venv/.mqchaos-setup
 
 fuzz: .venv/.mqchaos-setup
 	.venv/bin/python scripts/fuzz_checkers.py --histories $(HISTORIES)
+
+shapes: .venv/.mqchaos-setup
+	.venv/bin/python scripts/enumerate_shapes.py
 
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt

@@ -56,6 +56,10 @@ class Appends:
     def __len__(self) -> int:
         return len(self.queue)
 
+    def are_alone(self) -> Bools:
+        """Which messages were sent by themselves, not in a batch."""
+        return np.ones(len(self), dtype=np.bool_) if self.batch is None else self.batch < 0
+
 
 @dataclass(frozen=True, slots=True)
 class Polls:

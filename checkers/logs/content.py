@@ -322,7 +322,7 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     if not len(learned):
         content.spare = unknown
         return []
-    rows = _copied(content, learned) if retries else _appends_of(content, learned, unknown)
+    rows = _copied(content, learned) if retries else _sent_alone_or_torn(content, learned, unknown)
     has_append = rows >= 0
     found, rows = learned[has_append], rows[has_append]
     content.append[found] = rows
@@ -332,6 +332,19 @@ def _learn(log: LogInput, content: Content, retries: bool) -> list[LogViolation]
     content.spare = unknown[~used[unknown]]
     violations = _strays(log, content, learned[~has_append])
     return violations or _elsewhere(log, content, found, rows) or _torn(log, content, found, rows)
+
+
+def _sent_alone_or_torn(content: Content, learned: Ints, unknown: Ints) -> Ints:
+    """For each learned slot the row of its append, −1 if there is none: of a message that was sent alone. Batches that
+    can stand where they were read have been placed (:mod:`checkers.logs.batches`), so that a message of another batch
+    stands for itself only where nothing else does: it names the violation."""
+    batch = content.appends.batch
+    if batch is None:
+        return _appends_of(content, learned, unknown)
+    rows = _appends_of(content, learned, unknown[batch[unknown] < 0])
+    left = np.flatnonzero(rows < 0)
+    rows[left] = _appends_of(content, learned[left], unknown[batch[unknown] >= 0])
+    return rows
 
 
 def _appends_of(content: Content, learned: Ints, unknown: Ints) -> Ints:

@@ -46,8 +46,7 @@ def fill_holes(
     if not len(holes):
         return (), None
     _free_the_earliest(content)
-    batch = content.appends.batch
-    in_batch = np.zeros(len(content.spare), dtype=np.bool_) if batch is None else batch[content.spare] >= 0
+    in_batch = ~content.appends.are_alone()[content.spare]
     deadline = _deadlines(content, holes)
     singles = content.spare[~in_batch]
     chosen = _assign(content, holes, deadline, singles)
@@ -68,7 +67,7 @@ def settle_tries(content: Content) -> bool:
 
     Returns whether there was any such message."""
     appends = content.appends
-    tries = np.flatnonzero(appends.outcome == UNKNOWN)
+    tries = np.flatnonzero((appends.outcome == UNKNOWN) & appends.are_alone())
     pooled = np.unique(appends.value[tries[appends.queue[tries] < 0]])
     if not len(pooled):
         return False
@@ -122,7 +121,8 @@ def _free_the_earliest(content: Content) -> None:
     from the latest try on, leaves the earliest for the holes: no other choice leaves any of them earlier.
     """
     appends = content.appends
-    spare_values = np.unique(appends.value[content.spare])
+    alone = appends.are_alone()[content.spare]
+    spare_values = np.unique(appends.value[content.spare[alone]])
     learned = np.flatnonzero((content.value >= 0) & np.isin(content.value, spare_values))
     learned = learned[appends.outcome[content.append[learned]] == UNKNOWN]
     groups: dict[tuple[int, int], list[int]] = {}
@@ -130,15 +130,16 @@ def _free_the_earliest(content: Content) -> None:
         row = int(content.append[slot])
         groups.setdefault((int(appends.value[row]), int(appends.queue[row])), []).append(slot)
     for (value, queue), slots in groups.items():
-        mine = (appends.value[content.spare] == value) & (appends.queue[content.spare] == queue)
-        if mine.any():
-            _reassign(content, np.array(slots, dtype=np.int64), mine)
+        of_it = (appends.value[content.spare] == value) & (appends.queue[content.spare] == queue)
+        of_it &= appends.are_alone()[content.spare]  # the spare ones change
+        if of_it.any():
+            _reassign(content, np.array(slots, dtype=np.int64), of_it)
 
 
-def _reassign(content: Content, slots: Ints, mine: Bools) -> None:
+def _reassign(content: Content, slots: Ints, of_it: Bools) -> None:
     """Give *slots* (ascending, of one message in one queue) the latest feasible of its tries; the rest is spare."""
     appends = content.appends
-    tries = np.concatenate((content.append[slots], content.spare[mine]))
+    tries = np.concatenate((content.append[slots], content.spare[of_it]))
     tries = tries[np.argsort(appends.invoke[tries], kind="stable")]
     deadline = _deadlines(content, slots)
     chosen: list[int] = []
@@ -152,7 +153,7 @@ def _reassign(content: Content, slots: Ints, mine: Bools) -> None:
     content.append[slots] = chosen
     content.lo[slots] = np.maximum(content.lo[slots], appends.invoke[chosen])  # none got an earlier one than it had
     rest = tries[~np.isin(tries, chosen)]
-    content.spare = np.sort(np.concatenate((content.spare[~mine], rest)))
+    content.spare = np.sort(np.concatenate((content.spare[~of_it], rest)))
 
 
 def _enter(content: Content, holes: Ints, chosen: Ints) -> None:

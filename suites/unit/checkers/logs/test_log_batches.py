@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from checkers.history.columns import NEVER
@@ -76,3 +78,14 @@ def test_which_try_was_read_is_not_known_where_a_queue_is_not() -> None:
     result = check_log(log_input(drawn, 2))
     assert (result.linearizable, result.unknown) == (None, (RETRIED_BATCHES,))
     assert check_log(log_input([sent(0, queue=-1), read(9, 0, [0, 1])], 2)).linearizable is True
+
+
+def test_a_batch_that_cannot_stand_where_its_message_was_read_explains_nothing() -> None:
+    """All at once: 0 is sent alone, [1 0] as a batch, and 0 is read at offset 0; 2 stands at offset 2. Offset 1 needs
+    one message, and 0 is taken: the batch cannot have been where it was read, for it would begin below 0."""
+    alone = Drawn("append", 0, 0, INFINITE, "info", [0], -1, [])
+    batch = Drawn("append", 0, 0, INFINITE, "info", [1, 0], -1, [])
+    acked = Drawn("append", 0, 0, 9, "ok", [2], 2, [])
+    polled = Drawn("poll", 0, 0, 9, "ok", [0], 0, [0])
+    for order in permutations((alone, batch, polled, acked)):
+        assert check_log(log_input(list(order), 1)).linearizable is not True
