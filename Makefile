@@ -1,7 +1,8 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak fuzz shapes museum benchmarks docs clean
+.PHONY: help demo test compiled lint soak explore fuzz shapes museum benchmarks docs clean
 
 HISTORIES ?= 1000000
+STATES ?= 1000000
 
 help:
 	@echo 'make demo        brokers die, verdicts, a dashboard (three minutes after downloads)'
@@ -9,6 +10,7 @@ help:
 	@echo 'make compiled    numba is installed, and the compiled checkers held against the others'
 	@echo 'make lint        formatting, types, import rules'
 	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
+	@echo 'make explore     DLedger: every order of events of three members, a million states (STATES=n: n of them)'
 	@echo 'make fuzz        checkers against brute force on a million random histories an object (HISTORIES=n: on n)'
 	@echo 'make shapes      checkers against a second brute force on all small histories of some shapes'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
@@ -33,6 +35,9 @@ lint: .venv/.mqchaos-setup
 
 soak: .venv/.mqchaos-setup
 	.venv/bin/python scripts/soak.py
+
+explore: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.unit.dledger.exploration --states $(STATES)
 
 fuzz: .venv/.mqchaos-setup
 	.venv/bin/python scripts/fuzz_checkers.py --histories $(HISTORIES)

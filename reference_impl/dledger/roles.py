@@ -36,10 +36,12 @@ def become_candidate(turn: Turn, heard_term: int) -> None:
 
 
 def raise_term_soon(turn: Turn) -> None:
-    """A larger term was heard of: take it in the next step, without asking for votes in it yet."""
-    turn.member.must_raise_term = True
-    if turn.member.round is None:
+    """A larger term was heard of: take it in the next step, without asking for votes in it yet. Who hears of it again
+    and again does not put that off."""
+    member = turn.member
+    if member.round is None and not member.must_raise_term:
         turn.set_timer("vote", turn.settings.loop_ms)
+    member.must_raise_term = True
 
 
 def become_follower(turn: Turn, leader: str) -> None:

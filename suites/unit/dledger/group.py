@@ -224,7 +224,17 @@ class Group:
             self._say(f"{way} {_shown(message)}")
 
 
-_HIDDEN = ("group", "leader_id", "local_id", "remote_id", "batch", "batch_entry", "first_entry_index")
+_HIDDEN = (
+    "group",
+    "leader_id",
+    "local_id",
+    "remote_id",
+    "batch",
+    "batch_entry",
+    "first_entry_index",
+    "last_entry_index",
+    "total_size",
+)
 
 
 def _shown(message: Message) -> str:

@@ -1,10 +1,10 @@
 """What must hold in every state of a group, whatever happened before.
 
-    I1   one leader a term                       I6   a leader has every committed entry
-    I2   one vote a member and term              I9   the committed index of a life never goes down, nor beyond the end
-    I3   terms never go down                     I10  terms along a log never go down, nor above the member's
-    I4   same index and term: same entry, and the same before it
-    I5   a committed entry is the same everywhere, for ever
+I1   one leader a term                       I6   a leader has every committed entry
+I2   one vote a member and term              I9   the committed index of a life never goes down, nor beyond the end
+I3   terms never go down                     I10  terms along a log never go down, nor above the member's
+I4   same index and term: same entry, and the same before it
+I5   a committed entry is the same everywhere, for ever
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def logs_match(logs: Mapping[str, MemoryLog]) -> None:
 
 
 def _pair_matches(one: MemoryLog, other: MemoryLog, what: str) -> None:
-    begin = max(one.begin_index, other.begin_index)
+    begin = max(0, one.begin_index, other.begin_index)
     for index in range(min(one.end_index, other.end_index), begin - 1, -1):
         mine, yours = one.entry(index), other.entry(index)
         assert mine is not None and yours is not None  # noqa: PT018
         if mine.term == yours.term:
-            for below in range(max(begin, 0), index + 1):
+            for below in range(begin, index + 1):
                 assert one.entry(below) == other.entry(below), f"{what} differ at {below}"
             return
