@@ -1,0 +1,193 @@
+"""The images of nodes: which there are, what goes into each, and how they are made from what this machine has.
+
+Question: a container needs an image, and there may be no registry to pull one from. What is the least that has to come
+from elsewhere? A base image (``docker/base-image`` makes one by debootstrap, public ones do as well); everything else
+is laid into the build context here: the package and its wheel, or Apache's jars, or toxiproxy's binary. Nothing inside
+a build asks the network.
+
+    mqchaos/reference:DIGEST, :latest     docker/reference.Dockerfile    this very source tree
+    mqchaos/rocketmq:VERSION              docker/rocketmq.Dockerfile     any release whose servers are on Maven Central
+    mqchaos/toxiproxy:VERSION             docker/toxiproxy.Dockerfile    from the Go module
+
+The tag of a reference image is a digest of all that went into it, so several working copies share an engine, and no
+run takes the image of an older source.
+
+Limits. Old digests stay until somebody prunes them (``docker image prune``); each costs the size of the source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import docker
+import docker.errors
+
+import reference_impl
+from faults.errors import FaultTrouble
+from faults.mechanisms import engine, toxiproxy
+from harness.cache import cache_folder
+from harness.errors import BackendUnavailable
+from harness.targets.rocketmq import JVM_OPTIONS, LOGBACK, fetch_jars
+
+RECIPES: Final = Path(__file__).parents[3] / "docker"
+OWN_BASE: Final = "mqchaos/base:bookworm"
+BASE_VARIABLE: Final = "MQCHAOS_BASE_IMAGE"
+PYTHON: Final = "3.11"
+"""Of the base image: the wheels are for it."""
+PIP_TIMEOUT_S: Final = 300.0
+
+Entries = Mapping[str, Path | bytes]
+"""Path in the build context → a file, a folder, or what is to be in the file."""
+
+
+def reference(client: docker.DockerClient) -> str:
+    """The image of this source tree, built if the engine does not have it; its name."""
+    source = Path(reference_impl.__file__).parent
+    entries: dict[str, Path | bytes] = {"health": RECIPES / "health", **_python_files(source)}
+    name = f"mqchaos/reference:{_digest(entries, RECIPES / 'reference.Dockerfile')}"
+    if not is_there(client, name):
+        build(client, name, "reference.Dockerfile", {**entries, "wheels": _wheels()})
+        client.images.get(name).tag("mqchaos/reference", "latest")
+    return name
+
+
+def rocketmq(client: docker.DockerClient, version: str) -> str:
+    """The image of a release of Apache RocketMQ, built if the engine does not have it; its name."""
+    name = f"mqchaos/rocketmq:{version}"
+    if not is_there(client, name):
+        entries: dict[str, Path | bytes] = {
+            "health": RECIPES / "health",
+            "lib": fetch_jars(version),
+            "jvm.options": "".join(f"{option}\n" for option in JVM_OPTIONS).encode(),
+            **{f"conf/logback_{kind}.xml": LOGBACK.encode() for kind in ("namesrv", "broker", "tools")},
+        }
+        build(client, name, "rocketmq.Dockerfile", entries)
+    return name
+
+
+def toxiproxy_server(client: docker.DockerClient) -> str:
+    """The image of toxiproxy's server; its name."""
+    name = f"mqchaos/toxiproxy:{toxiproxy.VERSION}"
+    if not is_there(client, name):
+        try:
+            binary = toxiproxy.fetch_server(cache_folder())
+        except FaultTrouble as error:
+            raise BackendUnavailable(error.what, hint=error.hint) from error
+        build(client, name, "toxiproxy.Dockerfile", {"toxiproxy-server": binary})
+    return name
+
+
+def is_there(client: docker.DockerClient, name: str) -> bool:
+    """Whether the engine has an image of that name."""
+    try:
+        client.images.get(name)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+def build(client: docker.DockerClient, name: str, recipe: str, entries: Entries) -> None:
+    """Build *recipe* with *entries* as its context; ``BackendUnavailable`` with the builder's complaint."""
+    text = (RECIPES / recipe).read_text()
+    base = _base(client)
+    arguments = {"BASE": base} if base and "ARG BASE" in text else {}
+    with io.BytesIO() as context:
+        _pack(context, {**entries, "Dockerfile": text.encode()})
+        context.seek(0)
+        try:
+            client.images.build(
+                fileobj=context, custom_context=True, tag=name, buildargs=arguments, network_mode="none", rm=True
+            )
+        except (docker.errors.BuildError, docker.errors.APIError) as error:
+            hint = f"base image: {base or 'the public one'}; another one by {BASE_VARIABLE}=…, or docker/base-image"
+            raise BackendUnavailable(f"cannot build {name}: {error}", hint=hint) from error
+
+
+def _base(client: docker.DockerClient) -> str:
+    """What was asked for, else the one that ``docker/base-image`` made, else the recipe's own (public) default."""
+    return os.environ.get(BASE_VARIABLE) or (OWN_BASE if is_there(client, OWN_BASE) else "")
+
+
+def _python_files(package: Path) -> dict[str, Path | bytes]:
+    return {str(path.relative_to(package.parent)): path for path in sorted(package.rglob("*.py"))}
+
+
+def _digest(entries: Entries, *files: Path) -> str:
+    total = hashlib.sha256()
+    for name, content in [*sorted(entries.items()), *((file.name, file) for file in files)]:
+        data = content if isinstance(content, bytes) else content.read_bytes()
+        total.update(f"{name}\0{len(data)}\0".encode() + data)
+    return total.hexdigest()[:16]
+
+
+def _wheels() -> Path:
+    """A folder with the wheels that a node of the reference needs, fetched once by pip."""
+    folder = cache_folder() / f"wheels-{PYTHON}"
+    if not folder.is_dir():
+        unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
+        argv = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
+        argv += ["--only-binary", ":all:", "--python-version", PYTHON, "-d", str(unfinished), "msgspec"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PIP_TIMEOUT_S, check=False)
+        if done.returncode:
+            raise BackendUnavailable(f"pip cannot fetch msgspec for Python {PYTHON}: {done.stderr.strip()[-300:]}")
+        _move_into_place(unfinished, folder)
+    return folder
+
+
+def _move_into_place(unfinished: Path, folder: Path) -> None:
+    """Another build may have been faster: its folder is as good."""
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        shutil.rmtree(unfinished)
+
+
+def _pack(stream: io.BytesIO, entries: Entries) -> None:
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in sorted(entries.items()):
+            if isinstance(content, Path):
+                archive.add(content, name, filter=_anybodys)
+            else:
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(_anybodys(entry), io.BytesIO(content))
+
+
+def _anybodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The same bytes give the same layer, whoever builds it and when; readable by a node that is not root."""
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = "root"
+    entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+    return entry
+
+
+def main(argv: Sequence[str]) -> None:
+    """``scripts/images``: make these images and say their names."""
+    parser = argparse.ArgumentParser(prog="scripts/images", description="Make the images of nodes.")
+    parser.add_argument("image", nargs="+", help="reference, rocketmq:VERSION, toxiproxy")
+    client = engine.connect()
+    for wanted in parser.parse_args(argv).image:
+        kind, _, version = wanted.partition(":")
+        if kind == "rocketmq" and version:
+            name = rocketmq(client, version)
+        elif wanted in ("reference", "toxiproxy"):
+            name = reference(client) if kind == "reference" else toxiproxy_server(client)
+        else:
+            parser.error(f"unknown image {wanted!r}: reference, rocketmq:VERSION, toxiproxy")
+        sys.stdout.write(f"{name}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
