@@ -152,7 +152,7 @@ def _sentence(content: bytes) -> str:
 
 def own_argv() -> list[str]:
     """The server that is always there."""
-    return [sys.executable, "-m", "faults.mechanisms.frameproxy"]
+    return [sys.executable, "-m", f"{__package__}.frameproxy"]
 
 
 def find_server(cache: Path) -> Path | None:
