@@ -11,7 +11,7 @@ third answer to a send dropped, or one request delivered twice? By a proxy in be
     proxy.py     one listener and its connections; all proxies of a server
     api.py       toxiproxy's HTTP interface
 
-    python -m faults.mechanisms.frameproxy -host 127.0.0.1 -port 8474
+Run as a module it is a server, with toxiproxy's options: ``-host 127.0.0.1 -port 8474``.
 
 Limits. A proxy ends TCP: a peer's connect succeeds although nobody can be reached (its first request then waits), where
 a packet filter would let it wait in the connect.

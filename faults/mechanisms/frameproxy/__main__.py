@@ -1,4 +1,4 @@
-"""``python -m faults.mechanisms.frameproxy``: a server, with the options of toxiproxy's that we have.
+"""A server of our proxies, with the options of toxiproxy's that we have.
 
 Ends in order on SIGTERM and SIGINT. Says on standard output where it answers, one line, when it does.
 """
