@@ -49,7 +49,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from faults.catalogue.network import others
 from faults.errors import InjectionFailed, SelectorError, UndoFailed
 from faults.journal import HEAL_COMMAND, HealJournal
-from faults.levers import LeverRefused, Levers
+from faults.levers import LeverRefused, Nodes
 from faults.plan import Fault
 from faults.selectors import CutSelector, Topology, resolve, resolve_cut
 from faults.verb import NO, UNTOLD, YES, Condition, Facts, Probed, Strike
@@ -110,7 +110,7 @@ class Injector:
     def __init__(
         self,
         plan: Sequence[Fault],
-        levers: Levers,
+        levers: Nodes,
         *,
         rng: Random,
         emit: Emit,
@@ -119,7 +119,8 @@ class Injector:
         journal: HealJournal | None = None,
         topology: Callable[[], Topology] | None = None,
     ) -> None:
-        """*now* is the run's clock (``Backend.now``); *topology*: who is what at this moment (default: by names)."""
+        """*levers*: of the families that the plan's verbs need; *now*: the run's clock (``Backend.now``); *topology*:
+        who is what at this moment (default: by names)."""
         self._plan, self._levers, self._journal = tuple(plan), levers, journal
         self._emit, self._now, self._perform = emit, now, perform
         self._topology = topology or (lambda: Topology.of(levers.nodes()))

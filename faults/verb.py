@@ -3,7 +3,7 @@
 Question: what must a fault family supply so that the injector can carry any fault through its life cycle
 ``resolve → journal → inject → probe → hold → heal → heal probe``?
 
-Model. A :class:`Verb` is a value of functions over :class:`faults.levers.Levers`; it holds no state. What it learns
+Model. A :class:`Verb` is a value of functions over levers (``faults/levers/``); it holds no state. What it learns
 while injecting (was the node alive before? could the pair talk before the cut?) it returns as *facts*, which come back
 to its probes: "nobody gets through" proves a cut only where somebody got through before it.
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from faults.effects import Effect
-from faults.levers import HealStep, Levers
+from faults.levers import HealStep
 from faults.selectors import Topology
 
 YES: Final = 1
@@ -31,9 +31,6 @@ Shape = Literal["nodes", "cut"]
 Condition = Literal["dead", "paused", "cut", "failing", "full", "own", "none"]
 """What the fault keeps a node in until it is healed: two that keep a node in the same end with the last of them.
 ``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
-
-Need = Literal["process", "network", "power", "own disk", "tracer", "clock"]
-"""What a backend must have for a verb, beyond nodes that can be started and ended."""
 
 Facts = Mapping[str, Any]
 
@@ -89,14 +86,16 @@ class Verb:
     condition: Condition
     effects: tuple[Effect, ...]
     """What it does to each node of the left side, for those who judge."""
-    inject: Callable[[Levers, Strike], Facts]
-    probe: Callable[[Levers, Strike, Facts], list[Probed]]
-    heal: Callable[[Levers, Strike, Facts], None]
-    heal_probe: Callable[[Levers, Strike, Facts], list[Probed]]
-    heal_steps: Callable[[Levers, Strike], list[HealStep]] = lambda levers, strike: []
+    inject: Callable[[Any, Strike], Facts]
+    """The first argument of each function: levers, of the families that it ``needs``."""
+    probe: Callable[[Any, Strike, Facts], list[Probed]]
+    heal: Callable[[Any, Strike, Facts], None]
+    heal_probe: Callable[[Any, Strike, Facts], list[Probed]]
+    heal_steps: Callable[[Any, Strike], list[HealStep]] = lambda levers, strike: []
     """What outlives the harness and must be undone after its death; nothing, where it ends with the nodes."""
     options: Mapping[str, Option] = field(default_factory=dict)
-    needs: Need = "process"
+    needs: tuple[str, ...] = ("process",)
+    """Families of levers (``faults.levers.FAMILIES``) that its functions pull; they touch no others."""
 
     @property
     def holds(self) -> bool:

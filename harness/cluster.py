@@ -73,7 +73,7 @@ def build(scenario: Scenario, host: Callable[[str], str], defects: Sequence[str]
 def _spec(
     scenario: Scenario, node: Node, host: Callable[[str], str], namesrvs: tuple[str, ...], defects: tuple[str, ...]
 ) -> NodeSpec:
-    steps = any(fault.verb.needs == "clock" for fault in scenario.faults)
+    steps = any("clock" in fault.verb.needs for fault in scenario.faults)
     if node.kind == "namesrv":
         properties = {"bindAddress": host(node.name), "listenPort": str(NAMESRV_PORT)}
         properties |= dict(scenario.properties.get("namesrv", {}))

@@ -12,7 +12,6 @@ Limits. A security module or a full disk may still refuse what looks possible.
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import socket
 import sys
@@ -113,22 +112,20 @@ def _there(name: str, found: str, fix: str) -> Finding:
 
 
 def _capabilities() -> list[Finding]:
-    from harness.backends.process.capabilities import scan
+    """Each family of levers of each backend; those of one backend that nothing is missing for share a line."""
+    from harness.backends.table import BACKENDS
 
-    can = scan()
-    user = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
-    return [
-        _able("network namespaces", can.namespaces, f"{user}: partitions between real processes"),
-        _able("power cuts", can.power_cut, f"{user}: a loop-mounted ext4 image a node"),
-        _able("failing forces", can.forces, f"{user}: strace, attached to a node"),
-        _able("clocks that jump", can.clocks, f"{user}: libfaketime, preloaded into a node"),
-    ]
-
-
-def _able(name: str, lack: str, what: str) -> Finding:
-    if lack:
-        return Finding(name, "missing", lack, "until then the process backend refuses these faults, with this reason")
-    return Finding(name, "ok", what)
+    findings = []
+    for row in BACKENDS.values():
+        can = row.capabilities()
+        lacks = can.lacks()
+        well = ", ".join(family for family in can.servers if family not in lacks)
+        findings.append(Finding(f"backend {row.name}", "ok" if well else "missing", f"can: {well or 'nothing'}"))
+        findings += [
+            Finding(f"{row.name}: {family}", "missing", lack, "until then its faults are refused, with this reason")
+            for family, lack in lacks.items()
+        ]
+    return findings
 
 
 def _ports() -> list[Finding]:

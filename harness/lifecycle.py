@@ -104,7 +104,8 @@ class Life:
         self.phase = ""
         self.phases: list[tuple[str, int]] = []
         self.backend.on_event = self._noted
-        self._levers = LeverEvents(self.backend.levers)
+        self._acts = LeverEvents(self.backend.levers)
+        self._levers = self._acts.levers
         stage = self._stage()
         queues = self.scenario.workload.queues
         brokers = self._broker_nodes()
@@ -204,7 +205,7 @@ class Life:
         self._mend()
 
     def _mend(self) -> None:
-        for node in self._levers.take_started():
+        for node in self._acts.take_started():
             self._operator.mend(node)
 
     def _heal(self) -> None:
@@ -304,7 +305,7 @@ class Life:
         try:
             return self.backend.perform(work)
         finally:
-            for node, act in self._levers.take_events():
+            for node, act in self._acts.take_events():
                 self.recorder.event("node", node=node, step=act)
 
     def _emit(self, fault: str, step: str, node: str, effective: int, detail: dict[str, Any]) -> None:

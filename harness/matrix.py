@@ -35,6 +35,7 @@ from checkers.runs.fault_efficacy import CANNOT_TELL
 from checkers.verdict import Outcome, Verdict
 from faults.errors import suggestion
 from faults.plan import bind_fault
+from harness.backends.table import DEFAULT, backend_named
 from harness.errors import HarnessError, UsageError
 from harness.harms import harm_of_verb
 from harness.modes import MODES, Flush
@@ -122,7 +123,7 @@ class Plan:
     defects: tuple[str, ...] = ()
     keep: Keep = "failures"
     out: Path | None = None
-    backend: str = "sim"
+    backend: str = DEFAULT
     target: str = "reference"
 
     def cells(self) -> list[tuple[str, str]]:
@@ -216,7 +217,7 @@ def scenario_of(row: str, column: str) -> Scenario:
 
 def run_matrix(plan: Plan, jobs: int = JOBS) -> Iterator[Report]:
     """Reports as they come. Closing the iterator drops what has not begun and waits for what has."""
-    if plan.backend != "sim":
+    if not backend_named(plan.backend).runs_at_once:
         yield from (run_one(plan, row, column, seed) for seed in plan.seeds for row, column in plan.cells())
         return
     tasks = ((row, column, seed) for seed in plan.seeds for row, column in plan.cells())
@@ -311,7 +312,7 @@ def cells_of(plan: Plan, reports: Iterable[Report]) -> list[Cell]:
     for report in reports:
         by_cell[report.row, report.column].append(report)
     cells = (Cell(*key, tuple(sorted(found, key=lambda report: report.seed))) for key, found in by_cell.items())
-    if plan.backend != "sim":
+    if not backend_named(plan.backend).runs_at_once:
         return list(cells)
     return [replace(cell, reason=silent_control(cell)) for cell in cells]
 

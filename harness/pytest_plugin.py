@@ -31,12 +31,13 @@ from zlib import crc32
 
 import pytest
 
+from faults.levers import FAMILIES
+from harness.backends.table import BACKENDS, DEFAULT
 from harness.errors import BackendUnavailable
 
 if TYPE_CHECKING:
     from harness.run import RunResult
 
-BACKENDS = ("sim", "process")
 REQUIRE_ALL = "MQCHAOS_REQUIRE_ALL"
 _runs_key = pytest.StashKey[list["RunResult"]]()
 _failed_key = pytest.StashKey[bool]()
@@ -46,7 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of chaos tests."""
     group = parser.getgroup("mqchaos", "chaos runs")
     group.addoption(
-        "--backend", action="append", choices=BACKENDS, default=None, help="where to run (repeatable; default: sim)"
+        "--backend",
+        action="append",
+        choices=tuple(BACKENDS),
+        default=None,
+        help=f"where to run (repeatable; default: {DEFAULT})",
     )
     group.addoption(
         "--target", default="reference", help="what to run: reference, rocketmq:VERSION (default: reference)"
@@ -66,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers."""
     for line in (
-        f"requires(capability, ...): of {', '.join(CAPABILITIES)}; what is missing is a named skip",
+        f"requires(capability, ...): {', '.join(FACTS)}, or BACKEND:FAMILY of levers; what is missing is a named skip",
         "chaos: runs a scenario on a backend",
         "conformance(id): a probe of the specification",
         "on(backend, ...): runs on these, whatever --backend says",
@@ -80,7 +85,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     this name that the project has itself is left alone."""
     if "backend" in metafunc.fixturenames and "backend" not in metafunc._arg2fixturedefs:
         fixed = metafunc.definition.get_closest_marker("on")
-        backends = fixed.args if fixed else metafunc.config.getoption("--backend") or ["sim"]
+        backends = fixed.args if fixed else metafunc.config.getoption("--backend") or [DEFAULT]
         metafunc.parametrize("backend", backends, scope="session")
 
 
@@ -97,9 +102,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def missing_capability(capability: str) -> str:
     """Why this machine lacks *capability*; empty if it does not. ``ValueError`` for a name that is none."""
-    if capability not in CAPABILITIES:
-        raise ValueError(f"unknown capability {capability!r}; known: {', '.join(CAPABILITIES)}")
-    return CAPABILITIES[capability]()
+    if capability in FACTS:
+        return FACTS[capability]()
+    backend, colon, family = capability.partition(":")
+    if not colon or backend not in BACKENDS or family not in FAMILIES:
+        known = f"{', '.join(FACTS)}, or {' or '.join(BACKENDS)} : {' or '.join(FAMILIES)}"
+        raise ValueError(f"unknown capability {capability!r}; known: {known}")
+    able = BACKENDS[backend].capabilities().servers.get(family)
+    return able.lack if able else f"{backend} has no levers of {family}"
 
 
 def _no_java() -> str:
@@ -112,23 +122,12 @@ def _no_java() -> str:
     return ""
 
 
-def _no(part: str) -> str:
-    from harness.backends.process.capabilities import scan
-
-    lack: str = getattr(scan(), part)
-    return lack
-
-
-CAPABILITIES: Final[dict[str, Callable[[], str]]] = {
+FACTS: Final[dict[str, Callable[[], str]]] = {
     "root": lambda: "" if os.geteuid() == 0 else "not root",
     "java": _no_java,
-    "netns": lambda: _no("namespaces"),
-    "power_cut": lambda: _no("power_cut"),
-    "forces": lambda: _no("forces"),
-    "faketime": lambda: _no("clocks"),
     "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
 }
-"""What a test may require → why it is not to be had here (empty: it is)."""
+"""What a test may require of the machine → why it is not to be had here (empty: it is)."""
 
 
 @pytest.fixture(scope="session")

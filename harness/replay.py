@@ -23,6 +23,7 @@ from typing import Any
 
 from faults.journal import process_started
 from harness import runfolder
+from harness.backends.table import backend_named
 from harness.errors import HistoryError
 from harness.run import Interrupt, Progress, RunResult, run_scenario
 from harness.scenario_file import load
@@ -54,7 +55,7 @@ class Replay:
         """For people: what was compared, and what came out."""
         if self.differences:
             return f"it came out differently: {'; '.join(self.differences.values())}"
-        if self.result.backend != "sim":
+        if not _is_deterministic(self.result):
             return f"the same verdict, {self.result.outcome.name} (a real run is never the same twice)"
         if self.was_killed:
             return "the journal of the killed run is the beginning of this one"
@@ -109,14 +110,14 @@ def _again(
         on_progress=on_progress,
         interrupt=interrupt,
     )
-    was_killed = result.backend == "sim" and "history_sha256" not in run
+    was_killed = _is_deterministic(result) and "history_sha256" not in run
     return Replay(folder, result, _differences(folder, run, result), tuple(_remarks(run)), was_killed)
 
 
 def _differences(folder: Path, run: dict[str, Any], result: RunResult) -> dict[str, str]:
     if result.folder is None:
         raise HistoryError("the new run left no folder to compare")
-    if result.backend != "sim":
+    if not _is_deterministic(result):
         return _other_verdict(folder, result)
     before, now = folder / runfolder.JOURNAL, result.folder / runfolder.JOURNAL
     if "history_sha256" not in run:
@@ -128,6 +129,10 @@ def _differences(folder: Path, run: dict[str, Any], result: RunResult) -> dict[s
     if run["unseed"] != f"{result.unseed:#x}":
         differences["unseed"] = f"the unseed was {run['unseed']}, now {result.unseed:#x}"
     return differences
+
+
+def _is_deterministic(result: RunResult) -> bool:
+    return backend_named(result.backend).is_deterministic
 
 
 def _other_verdict(folder: Path, result: RunResult) -> dict[str, str]:

@@ -29,7 +29,9 @@ from checkers.history.history import History
 from checkers.verdict import Outcome, Verdict, worst
 from harness import runfolder
 from harness.backends.backend import Target
+from harness.backends.opening import World
 from harness.backends.sim.seeds import derive
+from harness.backends.table import DEFAULT, backend_named
 from harness.cluster import Cluster, build
 from harness.errors import HistoryError, UsageError
 from harness.fitness import check_plan, check_plantable
@@ -37,7 +39,7 @@ from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
 from harness.recorder import Columns, Recorder, write_tables
 from harness.scenario import Scenario, find, server_names
-from harness.worlds import World, check_backend, open_target, open_world
+from harness.worlds import open_target, open_world
 
 __all__ = ["Interrupt", "Keep", "Progress", "RunResult", "run_scenario"]
 
@@ -109,7 +111,7 @@ class _Attempt:
 def run_scenario(
     scenario: Scenario | str | Path,
     *,
-    backend: str = "sim",
+    backend: str = DEFAULT,
     target: str = "reference",
     seed: int,
     out: Path | None = None,
@@ -121,11 +123,11 @@ def run_scenario(
     """Run *scenario* (a value, the name of a scenario that comes with the project, or a file) and judge it.
 
     *out* is the folder of runs (``runs/`` by default), below which the run gets a folder of its own; with ``keep`` =
-    ``failures`` that is written only if the outcome is not PASS, with ``none`` never (simulator only). Raises
-    ``HarnessError`` and its kinds for what is no verdict, ``KeyboardInterrupt`` after a second press.
+    ``failures`` that is written only if the outcome is not PASS, with ``none`` never (not where nodes write files).
+    Raises ``HarnessError`` and its kinds for what is no verdict, ``KeyboardInterrupt`` after a second press.
     """
     attempt = _attempt(scenario, backend, target, seed, out, defects, keep)
-    if keep == "all" or backend != "sim":
+    if keep == "all" or backend_named(backend).needs_folder:
         attempt.make_folder()
     try:
         world = open_world(backend, attempt.target, seed, attempt.name, attempt.folder)
@@ -148,9 +150,8 @@ def _attempt(
     defects: Sequence[str],
     keep: Keep,
 ) -> _Attempt:
-    check_backend(backend)
-    if keep == "none" and backend != "sim":
-        raise UsageError("only simulated runs can leave nothing behind", hint="keep='failures' or 'all'")
+    if backend_named(backend).needs_folder and keep == "none":
+        raise UsageError(f"runs on the backend {backend} leave a folder", hint="keep='failures' or 'all'")
     the_scenario = _scenario(scenario)
     servers = server_names(the_scenario)
     the_target = open_target(target, servers)
@@ -212,7 +213,7 @@ def _run_in(
 def _recorder(attempt: _Attempt, clock: Callable[[], int]) -> Recorder:
     path = attempt.folder / runfolder.JOURNAL if attempt.folder else None
     run_id = crc32(f"{attempt.scenario.name}/{attempt.seed}".encode())
-    return Recorder(clock, run_id, path, durable=attempt.backend != "sim")
+    return Recorder(clock, run_id, path, durable=not backend_named(attempt.backend).is_deterministic)
 
 
 def _history(columns: Columns) -> History:

@@ -1,6 +1,6 @@
-"""Backends and targets by name: the one place that knows which there are.
+"""Targets by name, and a world for one: ``--backend process --target rocketmq:4.9.7``, which objects are these?
 
-Question: ``--backend process --target rocketmq:4.9.7``: which objects are these, and do they fit together?
+Which backends there are is told by their table (``harness/backends/table.py``).
 
 Limits. Imports are late: the simulator must not load asyncio, and ``--help`` loads neither.
 """
@@ -9,34 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from faults.errors import suggestion
-from faults.journal import HEAL_COMMAND, HealJournal
-from harness.backends.backend import Backend, Target
+from harness.backends.backend import Target
+from harness.backends.opening import Order, World
+from harness.backends.table import backend_named
 from harness.errors import UsageError
 
-BACKENDS: Final = ("sim", "process")
 TARGETS: Final = ("reference", "rocketmq:VERSION", "a mix as reference,slaves=rocketmq:VERSION")
 VERSION: Final = re.compile(r"\d+(\.\d+)+(-[A-Za-z0-9.]+)?")
 """Of Apache's releases: it becomes part of a folder's name and of a Maven project."""
-SAME_NAME_MAX: Final = 100
-
-
-@dataclass(frozen=True)
-class World:
-    """A backend with what it owes. ``heal_journal`` is ``None`` where nothing outlives the harness."""
-
-    backend: Backend
-    heal_journal: HealJournal | None = None
-
-    def close(self) -> None:
-        """End every node and give back everything; idempotent."""
-        self.backend.close()
-        if self.heal_journal is not None:
-            self.heal_journal.close()
 
 
 def open_target(name: str, servers: Sequence[str] = ()) -> Target:
@@ -46,6 +29,16 @@ def open_target(name: str, servers: Sequence[str] = ()) -> Target:
     if mixed.is_mix(name):
         return mixed.placed(mixed.parse(name), servers, _one_target)
     return _one_target(name)
+
+
+def parts_of(name: str) -> tuple[Target, ...]:
+    """Every target that is named in *name*, whoever it is for."""
+    from harness.targets import mixed
+
+    if not mixed.is_mix(name):
+        return (_one_target(name),)
+    mix = mixed.parse(name)
+    return tuple(_one_target(part) for part in (mix.rest, *(target for _, target in mix.parts)))
 
 
 def _one_target(name: str) -> Target:
@@ -61,33 +54,6 @@ def _one_target(name: str) -> Target:
     raise UsageError(f"unknown target {name!r}", hint=f"known: {', '.join(TARGETS)}")
 
 
-def check_backend(name: str) -> None:
-    """``UsageError`` for a backend that does not exist."""
-    if name not in BACKENDS:
-        raise UsageError(f"unknown backend {name!r}", hint=suggestion(name, BACKENDS))
-
-
 def open_world(name: str, target: Target, seed: int, run: str, folder: Path | None) -> World:
-    """A world with no node in it. *folder* (of the run) may be ``None`` in the simulator only."""
-    check_backend(name)
-    if name == "sim":
-        from harness.backends.sim.world import SimBackend
-
-        return World(SimBackend(target, seed))
-    if folder is None:
-        raise UsageError(f"runs on the backend {name!r} need a folder", hint="keep them: their nodes write files")
-    from harness.backends.process import ProcessBackend
-
-    journal = open_heal_journal(run)
-    return World(ProcessBackend(run, folder, target, journal), journal)
-
-
-def open_heal_journal(run: str, folder: Path | None = None) -> HealJournal:
-    """A heal journal of *run*. Runs of the same second and seed whose folders lie apart have one name, and may live at
-    the same time: the second one's journal is ``<run>.2``, and so on."""
-    for number in range(1, SAME_NAME_MAX + 1):
-        try:
-            return HealJournal.open(run if number == 1 else f"{run}.{number}", folder)
-        except FileExistsError:
-            continue
-    raise UsageError(f"{SAME_NAME_MAX} runs named {run} have heal journals", hint=HEAL_COMMAND)
+    """A world with no node in it. *folder* (of the run) may be ``None`` where nodes write no files."""
+    return backend_named(name).open_world(Order(run, target, seed, folder))

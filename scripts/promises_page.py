@@ -33,6 +33,7 @@ import yaml
 from checkers.contract import Contract, Promise, ReadingPromise, contract_of, known_modes
 from checkers.verdict import worst
 from harness import runfolder
+from harness.backends.table import backend_named
 from harness.errors import ClusterError
 from harness.harms import verbs_of
 from harness.judge import judge
@@ -124,7 +125,7 @@ def record(backend: str, target: str, seeds: Sequence[int], only: str = "") -> l
 def _record(scenario: Scenario, backend: str, target: str, seeds: Sequence[int]) -> Result:
     from harness.run import run_scenario
 
-    keep: Literal["all", "failures"] = "failures" if backend == "sim" else "all"
+    keep: Literal["all", "failures"] = "all" if backend_named(backend).needs_folder else "failures"
     came_out: list[tuple[str, Mapping[str, int]]] = []
     note = ""
     for seed in seeds:

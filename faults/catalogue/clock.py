@@ -74,5 +74,5 @@ STEP_CLOCK: Final = Verb(
     heal=_step_back,
     heal_probe=_stepped_back,
     options=OPTIONS,
-    needs="clock",
+    needs=("clock",),
 )

@@ -75,7 +75,7 @@ CUT_POWER: Final = Verb(
     heal=start_again,
     heal_probe=runs_again,
     heal_steps=steps_of("cut_power"),
-    needs="power",
+    needs=("process", "power"),
 )
 
 
@@ -148,7 +148,7 @@ FAIL_SYNC: Final = Verb(
     heal=_mend_sync,
     heal_probe=_forces_mended,
     heal_steps=steps_of("fail_sync"),
-    needs="tracer",
+    needs=("forces",),
 )
 
 FLIP_BITS: Final = Verb(
@@ -166,4 +166,5 @@ FLIP_BITS: Final = Verb(
     heal_probe=runs_again,
     heal_steps=steps_of("flip_bits"),
     options=FLIP_OPTIONS,
+    needs=("process", "content"),
 )

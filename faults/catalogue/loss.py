@@ -97,6 +97,7 @@ WIPE: Final = Verb(
     heal=start_again,
     heal_probe=runs_again,
     heal_steps=steps_of("wipe"),
+    needs=("process", "content"),
 )
 
 ADOPT_SLAVE: Final = Verb(
@@ -114,4 +115,5 @@ ADOPT_SLAVE: Final = Verb(
     heal_probe=runs_again,
     heal_steps=steps_of("adopt_slave"),
     options=ADOPT_OPTIONS,
+    needs=("process", "content"),
 )

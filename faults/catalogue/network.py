@@ -126,7 +126,7 @@ PARTITION: Final = Verb(
     heal_probe=_talks_again,
     heal_steps=_heal_steps,
     options=OPTIONS,
-    needs="network",
+    needs=("network",),
 )
 
 ISOLATE: Final = Verb(
@@ -144,5 +144,5 @@ ISOLATE: Final = Verb(
     heal_probe=_talks_again,
     heal_steps=_heal_steps,
     options=OPTIONS,
-    needs="network",
+    needs=("network",),
 )

@@ -200,6 +200,7 @@ RECONFIGURE: Final = Verb(
     heal_probe=_is_back,
     heal_steps=steps_of("restart"),
     options=SET_OPTIONS,
+    needs=("process", "configuration"),
 )
 
 PROMOTE: Final = Verb(
@@ -217,4 +218,5 @@ PROMOTE: Final = Verb(
     heal_probe=_is_back,
     heal_steps=steps_of("restart"),
     options=STOP_OPTIONS,
+    needs=("process", "configuration", "content"),
 )

@@ -170,6 +170,7 @@ PAUSE: Final = Verb(
     heal=_resume,
     heal_probe=_resumed,
     heal_steps=steps_of("pause"),
+    needs=("pause",),
 )
 
 RESTART: Final = Verb(

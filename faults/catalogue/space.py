@@ -74,5 +74,5 @@ FILL_DISK: Final = Verb(
     heal=_empty,
     heal_probe=_roomy,
     options=FILL_OPTIONS,
-    needs="own disk",
+    needs=("space",),
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from faults.levers import Levers
+from faults.levers import Nodes
 from reference_impl.environment import Environment, Role
 
 T = TypeVar("T")
@@ -39,6 +39,10 @@ class Target(Protocol):
 
     name: str
     """``reference``, ``rocketmq:4.9.7``, or a mix of them (``harness.targets.mixed``)."""
+    has_roles: bool
+    """Its nodes can be role objects (:meth:`role`), as worlds in the harness's own process need them."""
+    has_defects: bool
+    """Bugs can be planted in it."""
 
     def at(self, node: str) -> Target:
         """What runs on that node: itself, unless it is a mix."""
@@ -57,9 +61,12 @@ class Backend(Protocol):
     """A world with nodes in it. Single-threaded for its caller."""
 
     name: str
-    levers: Levers
     on_event: Callable[[str, str, dict[str, Any]], None]
     """Set by the run: called as (node, event, fields) for every ``note`` of a role and every crash of a node."""
+
+    @property
+    def levers(self) -> Nodes:
+        """Of the families that its capabilities name (``harness/backends/capabilities.py``)."""
 
     def now(self) -> int:
         """Nanoseconds since the run began, monotonic; virtual in the simulator."""

@@ -146,21 +146,14 @@ def defects() -> list[Row]:
 
 
 def backends() -> list[Row]:
-    """Worlds to run in."""
-    from harness.backends.process.capabilities import scan
+    """Worlds to run in, and which levers each lacks here."""
+    from harness.backends.table import BACKENDS
 
-    can = scan()
-    lacks = [f"no partitions ({can.namespaces})"] if can.namespaces else []
-    lacks += [f"no power cuts ({can.power_cut})"] if can.power_cut else []
-    lacks += [f"no failing forces ({can.forces})"] if can.forces else []
-    lacks += [f"no clocks that jump ({can.clocks})"] if can.clocks else []
-    return [
-        {"backend": "sim", "text": "deterministic simulator: one seed, one history, byte for byte"},
-        {
-            "backend": "process",
-            "text": "; ".join(["real processes", *lacks]) + ("" if lacks else ", everything works here"),
-        },
-    ]
+    rows = []
+    for row in BACKENDS.values():
+        lacks = [f"no levers of {family} ({why})" for family, why in row.capabilities().lacks().items()]
+        rows.append({"backend": row.name, "text": "; ".join([row.summary, *(lacks or ["everything works here"])])})
+    return rows
 
 
 def targets() -> list[Row]:

@@ -48,20 +48,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run again, compare, show."""
     from harness import runfolder
+    from harness.backends.table import backend_named
     from harness.summary import EXIT_CODES
 
     folder = runfolder.find(arguments.run)
     run = runfolder.read_run(folder)
-    is_simulated = run["backend"] == "sim"
-    keep = arguments.keep or ("none" if is_simulated and not arguments.out else "all")
+    is_deterministic = backend_named(run["backend"]).is_deterministic
+    keep = arguments.keep or ("none" if is_deterministic and not arguments.out else "all")
     terminal.say(f"replaying {folder.name}: {run['scenario']} on {run['backend']}, {run['target']}, seed {run['seed']}")
     again = _run(folder, None if keep == "none" else arguments.out or folder.parent, terminal)
     result, command = again.result, "" if again.result.folder else f"mqchaos replay {folder}"
     if arguments.json:
-        same = {name: name not in again.differences for name in ("journal", "unseed")} if is_simulated else {}
+        same = {name: name not in again.differences for name in ("journal", "unseed")} if is_deterministic else {}
         terminal.document({**document(result, command), "of": folder.name, "same": same})
     show(result, terminal, command)
-    if is_simulated:
+    if is_deterministic:
         _insist(run, again, terminal)
     else:
         terminal.result(f"it was {run.get('verdict', 'not judged')}; real processes need not repeat themselves")

@@ -56,7 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_world(parser: argparse.ArgumentParser) -> None:
     """``--backend`` and ``--target``."""
-    parser.add_argument("--backend", default="sim", metavar="NAME", help="sim or process (default: sim)")
+    from harness.backends.table import BACKENDS, DEFAULT
+
+    known = " or ".join(BACKENDS)
+    parser.add_argument("--backend", default=DEFAULT, metavar="NAME", help=f"{known} (default: {DEFAULT})")
     parser.add_argument(
         "--target",
         default="reference",
@@ -75,13 +78,19 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     scenario = load(find(arguments.scenario))
     check_defects(arguments.defect)
     seeds = chosen(arguments.seed, arguments.seeds, scenario.seed)
-    keep: Keep = arguments.keep or ("all" if len(seeds) == 1 or arguments.backend != "sim" else "failures")
+    keep: Keep = arguments.keep or _default_keep(arguments.backend, len(seeds))
     call = Call(scenario, arguments.backend, arguments.target, tuple(arguments.defect), arguments.out, keep)
     results = run_seeds(call, seeds, terminal)
     _write_results(results, arguments, terminal)
     if results and results[-1].interrupted and len(results) < len(seeds):
         terminal.say(f"interrupted after {len(results)} of {len(seeds)} runs")
     return EXIT_CODES[max(result.outcome for result in results)]
+
+
+def _default_keep(backend: str, seeds: int) -> Keep:
+    from harness.backends.table import backend_named
+
+    return "all" if seeds == 1 or backend_named(backend).needs_folder else "failures"
 
 
 def check_defects(names: Sequence[str]) -> None:

@@ -40,6 +40,8 @@ class MixedTarget:
     def __init__(self, name: str, targets: Mapping[str, Target]) -> None:
         """*targets*: node → what runs there, of all servers of the cluster."""
         self.name, self._targets = name, targets
+        self.has_roles = all(target.has_roles for target in targets.values())
+        self.has_defects = any(target.has_defects for target in targets.values())
 
     def prepare(self) -> None:
         for target in {target.name: target for target in self._targets.values()}.values():
@@ -56,8 +58,8 @@ class MixedTarget:
 
     def _plantable(self, spec: NodeSpec) -> NodeSpec:
         """Without defects, if this node cannot have them and another of its kind can."""
-        alike = [target.name for name, target in self._targets.items() if Node.named(name).kind == spec.kind]
-        if self.at(spec.name).name != "reference" and "reference" in alike:
+        alike = [target for name, target in self._targets.items() if Node.named(name).kind == spec.kind]
+        if not self.at(spec.name).has_defects and any(target.has_defects for target in alike):
             return replace(spec, defects=())
         return spec
 

@@ -29,6 +29,7 @@ class ReferenceTarget:
     """``harness.backends.backend.Target`` of our own broker."""
 
     name = "reference"
+    has_roles = has_defects = True
 
     def prepare(self) -> None:
         """Nothing is fetched."""

@@ -85,6 +85,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 class RocketmqTarget:
     """``harness.backends.backend.Target`` of Apache RocketMQ *version*."""
 
+    has_roles = has_defects = False
     listens_everywhere = True
     """4.9.x with every port; 5.x obeys ``bindAddress`` but for its HA port."""
 

@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.chaos,
     pytest.mark.slow,
     pytest.mark.on("process"),
-    pytest.mark.requires("java", "netns"),
+    pytest.mark.requires("java", "process:network"),
     needs_all,
 ]
 

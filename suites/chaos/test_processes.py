@@ -29,7 +29,12 @@ from checkers.verdict import Anomaly, Outcome
 from harness import runfolder
 from harness.run import RunResult
 
-pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.on("process"), pytest.mark.requires("root", "power_cut")]
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.slow,
+    pytest.mark.on("process"),
+    pytest.mark.requires("root", "process:power"),
+]
 
 ENOUGH = 20
 """Of some 1,600 messages that are due before the fault: a JVM that has just started on a busy machine is slow."""

@@ -64,7 +64,7 @@ def sync_cluster(target: Target, tmp_path: Path) -> Iterator[PlainCluster]:
         yield cluster
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(async_cluster: PlainCluster) -> None:
     cluster, levers = async_cluster, async_cluster.levers
     sent = cluster.send(range(300))
@@ -92,7 +92,7 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
     assert [event for event in cluster.events if event[1] == "crashed"] == []
 
 
-@pytest.mark.requires("netns", "power_cut")
+@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluster: PlainCluster) -> None:
     losses = (lost_by_power_cut(async_cluster, first) for first in range(0, CUTS_MAX * 10_000, 10_000))
     assert any(losses), "what was sent just before a cut is not on the disk"
@@ -112,7 +112,7 @@ def lost_by_power_cut(cluster: PlainCluster, first: int) -> int:
     return len(lost)
 
 
-@pytest.mark.requires("netns", "power_cut")
+@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_under_sync_flush_takes_the_topic_and_nothing_else(sync_cluster: PlainCluster) -> None:
     sent = sync_cluster.send(range(700))
     assert len(sent) == 700

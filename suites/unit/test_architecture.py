@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.backends.table import BACKENDS
 from mqchaos.checkout import ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +100,19 @@ def test_a_file_is_one_idea_with_a_first_screen(path: Path) -> None:
 
 def test_no_module_is_named_after_nothing() -> None:
     assert [path for path in sources() if path.stem in {"utils", "helpers", "common", "manager", "base", "misc"}] == []
+
+
+@pytest.mark.parametrize("room", ["faults", "checkers", "harness"])
+def test_nobody_compares_the_name_of_a_backend(room: str) -> None:
+    """What follows from a backend is a property in its row (``harness/backends/table.py``)."""
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+            texts = {side.value for side in sides if isinstance(side, ast.Constant)}
+            if texts & set(BACKENDS) and any("backend" in ast.unparse(side) for side in sides):
+                found.append(f"{path}:{node.lineno}")
+    assert found == []
 
 
 @pytest.mark.parametrize("room", ["faults", "checkers", "reference_impl", "harness"])

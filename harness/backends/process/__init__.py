@@ -4,6 +4,6 @@ What each kind of user can do with it stands in ``docs/backends.md``.
 """
 
 from harness.backends.process.backend import ProcessBackend
-from harness.backends.process.capabilities import Capabilities, Isolation, scan
+from harness.backends.process.capabilities import Isolation, Machine, scan
 
-__all__ = ["Capabilities", "Isolation", "ProcessBackend", "scan"]
+__all__ = ["Isolation", "Machine", "ProcessBackend", "scan"]

@@ -28,7 +28,7 @@ DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "mount": "mount", "umount": "mount", "lo
 
 
 @dataclass(frozen=True)
-class Capabilities:
+class Machine:
     """``""`` where a thing can be done, else why not and how to get it."""
 
     namespaces: str
@@ -39,9 +39,9 @@ class Capabilities:
     """Whether a process can have a wall clock of its own."""
 
 
-def scan() -> Capabilities:
+def scan() -> Machine:
     """Look at this process's capabilities and the installed tools; changes nothing."""
-    return Capabilities(
+    return Machine(
         namespaces=_lack((CAP_NET_ADMIN, CAP_SYS_ADMIN), NETWORK_TOOLS) or _lack_of_file("/proc/self/ns/net"),
         power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control"),
         forces=strace.lack() or _lack_of_tracing(),

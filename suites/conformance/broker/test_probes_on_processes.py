@@ -30,7 +30,7 @@ def table(probes: list[Probe]) -> list[object]:
 
 
 def marks(probe: Probe) -> list[pytest.MarkDecorator]:
-    needed = [pytest.mark.requires("netns", "power_cut")] if probe.needs in OWN_DISK else []
+    needed = [pytest.mark.requires("process:network", "process:power")] if probe.needs in OWN_DISK else []
     slow = [pytest.mark.slow] if probe.is_slow else []
     return [pytest.mark.conformance(*probe.ids, lane="target"), *slow, *needed]
 

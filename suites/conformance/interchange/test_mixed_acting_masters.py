@@ -14,7 +14,7 @@ from suites.conformance.interchange.nodes import APACHE_5, Makes, needs_minutes,
 from suites.conformance.replication.pair import Pair
 from suites.conformance.replication.test_acting_masters import BOTH, SETTINGS, ask_the_pair
 
-pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "netns")]
+pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network")]
 
 REFERENCE = "reference"
 

@@ -27,7 +27,7 @@ from suites.conformance.plain_cluster import Asker
 from suites.conformance.replication.pair import Pair
 
 needs_all = pytest.mark.skipif(os.environ.get(ALL) != "all", reason=f"needs minutes: {ALL}=all")
-pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "netns"), needs_all]
+pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network"), needs_all]
 
 MASTER, SLAVE = "broker-a-0", "broker-a-1"
 SERVERS = {"namesrv": "reference", "second": APACHE}

@@ -32,7 +32,7 @@ from suites.conformance.interchange.nodes import (
 from suites.conformance.interchange.stream import Stream
 from suites.conformance.replication.pair import Pair
 
-pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "netns")]
+pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network")]
 
 MASTER, SLAVE = "broker-a-0", "broker-a-1"
 CAUGHT_UP_NS = 120 * SECOND

@@ -145,7 +145,7 @@ def real_pair(target_name: str, folder: Path, **more: str) -> Iterator[Pair]:
 
 
 @pytest.mark.slow
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 @pytest.mark.conformance(*ROWS, lane="target")
 def test_a_pair_of_processes(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with real_pair(request.config.getoption("--target"), tmp_path) as pair:
@@ -153,7 +153,7 @@ def test_a_pair_of_processes(request: pytest.FixtureRequest, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 @pytest.mark.conformance("W80", lane="target")
 def test_a_master_returns_without_timers(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     name = request.config.getoption("--target")

@@ -152,7 +152,7 @@ def real_pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
 
 
 @pytest.mark.slow
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 @pytest.mark.conformance(*ROWS, lane="target")
 def test_a_pair_of_processes(real_pair: Pair) -> None:
     ask_a_pair(real_pair)

@@ -11,7 +11,8 @@ import pytest
 
 from faults.injector import Injector
 from faults.journal import HealJournal
-from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.levers import FAMILIES, Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.levers.acts import Act, Watched
 from faults.plan import Fault, bind_fault
 from faults.units import UNITS
 
@@ -25,9 +26,11 @@ def _role(node: str) -> str:
 
 
 class World:
-    """Levers over a table of states. ``broken`` maps a lever to what happens instead of the act."""
+    """Levers over a table of states. ``levers`` are these, watched: ``broken`` maps one to what happens instead of the
+    act. *families*: those that it has."""
 
-    def __init__(self, nodes: Sequence[str] = CLUSTER) -> None:
+    def __init__(self, nodes: Sequence[str] = CLUSTER, families: Sequence[str] = tuple(FAMILIES)) -> None:
+        self.levers = Watched(Some(self, families), self._around, FAMILIES)
         self.states: dict[str, NodeState] = dict.fromkeys(nodes, "running")
         self.cuts: dict[str, Cut] = {}
         self.lost: dict[str, int] = {}
@@ -38,7 +41,7 @@ class World:
         self.ahead_ms: dict[str, int] = {}
         self.failing: dict[str, int] = {}
         self.mended: dict[str, int] = {}
-        self.forces_asked_for, self.log_bytes = 7, 100_000
+        self.forces_asked_for, self.log_bytes, self.flipped_back = 7, 100_000, -1
         self.broken: dict[str, BaseException | None] = {}
         self.steps: list[HealStep] = []
         self.calls: list[tuple[str, str]] = []
@@ -46,14 +49,15 @@ class World:
         self.clock_ns = 0
         self.on_call: Callable[[str], None] = lambda lever: None
 
-    def _works(self, lever: str, target: str) -> bool:
-        self.calls.append((lever, target))
-        self.on_call(lever)
-        if lever not in self.broken:
-            return True
-        if (error := self.broken[lever]) is not None:
+    def _around(self, act: Act, arguments: tuple[Any, ...], pull: Callable[[], Any]) -> Any:
+        texts = (argument.name if isinstance(argument, Cut) else argument for argument in arguments)
+        self.calls.append((act.lever, " ".join(text for text in texts if isinstance(text, str))))
+        self.on_call(act.lever)
+        if act.lever not in self.broken:
+            return pull()
+        if (error := self.broken[act.lever]) is not None:
             raise error
-        return False
+        return act.unless
 
     def nodes(self) -> Sequence[str]:
         return tuple(self.states)
@@ -61,39 +65,33 @@ class World:
     def state(self, node: str) -> NodeState:
         return self.states[node]
 
-    def _to(self, lever: str, node: str, state: NodeState) -> None:
-        if self._works(lever, node):
-            self.states[node] = state
-
     def kill(self, node: str) -> None:
-        self._to("kill", node, "dead")
+        self.states[node] = "dead"
 
     def stop(self, node: str, timeout_ns: int) -> None:
-        self._to("stop", node, "dead")
+        self.states[node] = "dead"
 
     def start(self, node: str) -> None:
-        self._to("start", node, "running")
+        self.states[node] = "running"
 
     def pause(self, node: str) -> None:
-        self._to("pause", node, "paused")
+        self.states[node] = "paused"
 
     def resume(self, node: str) -> None:
-        self._to("resume", node, "running")
+        self.states[node] = "running"
 
     def cut_power(self, node: str) -> None:
-        self._to("cut_power", node, "dead")
+        self.states[node] = "dead"
         self.lost[node] = self.unwritten
 
     def power_cut_lost(self, node: str) -> int:
         return self.lost.get(node, 0)
 
     def fail_forces(self, node: str) -> None:
-        if self._works("fail_forces", node):
-            self.failing[node] = self.forces_asked_for
+        self.failing[node] = self.forces_asked_for
 
     def mend_forces(self, node: str) -> None:
-        if self._works("mend_forces", node):
-            self.mended[node] = self.failing.pop(node, 0)
+        self.mended[node] = self.failing.pop(node, 0)
 
     def forces_fail(self, node: str) -> bool:
         return node in self.failing and self.states[node] != "dead"
@@ -102,58 +100,49 @@ class World:
         return self.failing.get(node, self.mended.get(node, 0))
 
     def flip_log(self, node: str, back_bytes: int) -> int:
-        self._works("flip_log", f"{node} {back_bytes}")
+        self.flipped_back = back_bytes
         return self.log_bytes - back_bytes if back_bytes <= self.log_bytes else -1
 
     def disk_files(self, node: str) -> int:
         return self.files.get(node, 3)
 
     def wipe(self, node: str) -> None:
-        if self._works("wipe", node):
-            self.files[node] = 0
+        self.files[node] = 0
 
     def copy_disk(self, source: str, target: str) -> None:
-        if self._works("copy_disk", f"{source} {target}"):
-            self.files[target] = self.disk_files(source)
+        self.files[target] = self.disk_files(source)
 
     def remove_tables(self, node: str) -> None:
-        self._works("remove_tables", node)
+        """It has none."""
 
     def properties(self, node: str) -> Mapping[str, str]:
         return self.settings.setdefault(node, {"brokerId": node.rpartition("-")[2], "brokerRole": _role(node)})
 
     def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
-        if self._works("reconfigure", node):
-            self.settings[node] = dict(properties)
+        self.settings[node] = dict(properties)
 
     def fill_disk(self, node: str, free_bytes: int) -> None:
-        if self._works("fill_disk", node):
-            self.free[node] = free_bytes
+        self.free[node] = free_bytes
 
     def empty_disk(self, node: str) -> None:
-        if self._works("empty_disk", node):
-            self.free.pop(node, None)
+        self.free.pop(node, None)
 
     def disk_space(self, node: str) -> tuple[int, int]:
         return self.free.get(node, 900), 1000
 
     def step_clock(self, node: str, by_ms: int) -> None:
-        if self._works("step_clock", node):
-            self.ahead_ms[node] = self.clock_ahead(node) + by_ms
+        self.ahead_ms[node] = self.clock_ahead(node) + by_ms
 
     def clock_ahead(self, node: str) -> int:
         return self.ahead_ms.get(node, 0)
 
     def cut(self, cut: Cut) -> None:
-        if self._works("cut", cut.name):
-            self.cuts[cut.name] = cut
+        self.cuts[cut.name] = cut
 
     def uncut(self, name: str) -> None:
-        if self._works("uncut", name):
-            self.cuts.pop(name, None)
+        self.cuts.pop(name, None)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
-        self.calls.append(("reaches", f"{source} {target}"))
         return self.states[target] != "dead" and not any(
             cut.port_class in ("any", port_class)
             and ((source in cut.left and target in cut.right) or (source in cut.right and target in cut.left))
@@ -179,7 +168,7 @@ class World:
     def injector(self, *faults: Fault, seed: int = 1, journal: HealJournal | None = None) -> Injector:
         injector = Injector(
             faults,
-            self,
+            self.levers,
             rng=Random(seed),
             emit=self.emit,
             now=lambda: self.clock_ns,
@@ -197,6 +186,19 @@ class World:
 
     def is_whole(self) -> bool:
         return set(self.states.values()) == {"running"} and not self.cuts
+
+
+class Some:
+    """What a world has that has these *families* only."""
+
+    def __init__(self, world: World, families: Sequence[str]) -> None:
+        self._world = world
+        self._has = {name for family in families for name in dir(FAMILIES[family])}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._has:
+            raise AttributeError(name)
+        return getattr(self._world, name)
 
 
 @pytest.fixture

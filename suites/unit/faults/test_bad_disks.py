@@ -80,7 +80,8 @@ def test_a_backend_without_a_tracer_refuses(world, fault, refused: LeverRefused)
 
 def test_a_sector_goes_bad_while_the_node_is_dead(world, fault) -> None:
     world.drive(world.injector(fault("flip_bits", "master(broker-a)", at="5s", hold="1s", back="32KiB")))
-    assert world.calls == [("kill", MASTER), ("flip_log", f"{MASTER} 32768"), ("start", MASTER)]
+    assert world.calls == [("kill", MASTER), ("flip_log", MASTER), ("start", MASTER)]
+    assert world.flipped_back == 32768
     assert world.detail("f1", "probe")["position"] == 100_000 - 32_768
     assert ("probe", 1) in steps(world)
     assert world.is_whole()

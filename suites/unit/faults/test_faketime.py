@@ -28,7 +28,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert faketime.lack() == "needs libfaketime: apt-get install faketime"
 
 
-@pytest.mark.requires("faketime")
+@pytest.mark.requires("process:clock")
 @pytest.mark.parametrize("ms", [150_000, -150_000])
 def test_a_process_sees_the_jump_in_its_wall_clock_and_not_in_the_other(tmp_path: Path, ms: int) -> None:
     file = tmp_path / "clock"
@@ -50,7 +50,7 @@ def test_a_process_sees_the_jump_in_its_wall_clock_and_not_in_the_other(tmp_path
     faketime.check_shown(file)
 
 
-@pytest.mark.requires("faketime")
+@pytest.mark.requires("process:clock")
 @pytest.mark.parametrize("ms", [150_000, -150_000, -500])
 def test_a_witness_that_sees_something_else_is_told(ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "clock"

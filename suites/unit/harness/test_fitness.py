@@ -15,7 +15,7 @@ from harness.scenario import Scenario, Topology, server_names
 from harness.worlds import open_target
 
 PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
-NOTHING = capabilities.Capabilities("needs root", "needs root", "needs strace", "needs libfaketime")
+NOTHING = capabilities.Machine("needs root", "needs root", "needs strace", "needs libfaketime")
 
 
 def with_fault(do: str, on: str, **options: str) -> Scenario:

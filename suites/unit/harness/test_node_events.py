@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from faults.levers import FAMILIES
+from faults.levers.acts import acts_of
 from harness.node_events import LeverEvents
 from suites.unit.faults.conftest import World
 
@@ -34,28 +36,33 @@ def test_an_act_is_one_event_of_its_name_and_one_that_raises_is_none(
     lever: str, arguments: tuple[object, ...], event: str
 ) -> None:
     world = World()
-    levers = LeverEvents(world)
-    getattr(levers, lever)(*arguments)
+    levers = LeverEvents(world.levers)
+    getattr(levers.levers, lever)(*arguments)
     assert levers.take_events() == [(NODE, event)]
-    assert event in str(LeverEvents.__doc__)
     world.broken[lever] = RuntimeError("planted")
     with pytest.raises(RuntimeError, match="planted"):
-        getattr(levers, lever)(*arguments)
+        getattr(levers.levers, lever)(*arguments)
     assert levers.take_events() == []
 
 
+def test_every_act_of_a_node_in_every_family_is_in_this_table() -> None:
+    marked = {name: act.event for family in FAMILIES.values() for name, act in acts_of(family).items() if act.event}
+    assert marked == {lever: event for lever, _, event in ACTS}
+
+
 def test_looking_is_no_act_and_a_log_that_was_not_reached_was_not_flipped() -> None:
-    levers = LeverEvents(World())
+    events = LeverEvents(World())
+    levers = events.levers
     looks = (levers.state, levers.properties, levers.disk_space, levers.clock_ahead, levers.disk_files)
     for look in (*looks, levers.power_cut_lost, levers.forces_fail, levers.failed_forces):
         look(NODE)
     assert levers.flip_log(NODE, 1 << 30) == -1
-    assert levers.take_events() == []
+    assert events.take_events() == []
 
 
 def test_starts_are_kept_beside_the_events() -> None:
     levers = LeverEvents(World())
-    levers.start(NODE)
-    levers.start("broker-b-0")
+    levers.levers.start(NODE)
+    levers.levers.start("broker-b-0")
     assert levers.take_started() == [NODE, "broker-b-0"]
     assert levers.take_started() == []

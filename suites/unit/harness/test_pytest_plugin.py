@@ -75,7 +75,7 @@ class Item:
 
 def test_what_a_machine_lacks_is_a_named_skip_or_a_failure_where_all_is_required(monkeypatch):
     lacks = {"root": lambda: "", "java": lambda: "no Java 17 or later"}
-    monkeypatch.setattr(pytest_plugin, "CAPABILITIES", lacks)
+    monkeypatch.setattr(pytest_plugin, "FACTS", lacks)
     monkeypatch.delenv(pytest_plugin.REQUIRE_ALL, raising=False)
     with pytest.raises(pytest.skip.Exception, match="requires java: no Java 17 or later"):
         pytest_plugin.pytest_runtest_setup(Item())

@@ -17,13 +17,13 @@ from faults.journal import heal, open_journals
 from faults.levers import LeverRefused
 from faults.mechanisms import decay, pidfd, strace, undo
 from harness.backends.process import forces
-from harness.backends.process.capabilities import Capabilities
+from harness.backends.process.capabilities import Machine
 from harness.targets.reference import import_path
 from reference_impl.environment import MS, SECOND
 from suites.unit.process.tiny_world import TinyWorld
 
 NODE = "broker-a-0"
-traced = pytest.mark.requires("forces")
+traced = pytest.mark.requires("process:forces")
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_the_dead_cannot_be_hit(world: TinyWorld) -> None:
 
 
 def test_without_a_tracer_it_is_refused_with_what_to_install(world: TinyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forces, "scan", lambda: Capabilities("", "", "needs strace: apt-get install strace"))
+    monkeypatch.setattr(forces, "scan", lambda: Machine("", "", "needs strace: apt-get install strace"))
     with pytest.raises(LeverRefused, match="apt-get install strace"):
         world.do(world.levers.fail_forces, NODE)
 

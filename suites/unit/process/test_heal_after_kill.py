@@ -65,7 +65,9 @@ def the_journal(folder: Path) -> Leftover:
     return found
 
 
-@pytest.mark.parametrize("isolation", ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("netns"))])
+@pytest.mark.parametrize(
+    "isolation", ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("process:network"))]
+)
 def test_everything_is_healed_by_another_process(tmp_path: Path, isolation: str) -> None:
     tag = killed_harness(tmp_path, isolation)
     before = leftovers_of(tag)

@@ -22,7 +22,7 @@ from reference_impl.environment import MS, SECOND
 from suites.unit.process.tiny_node import TinyTarget
 from suites.unit.process.tiny_world import TinyWorld
 
-BOTH = ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("netns"))]
+BOTH = ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("process:network"))]
 
 
 @pytest.fixture(params=BOTH)
@@ -57,7 +57,7 @@ def test_a_dead_node_is_reconfigured_and_starts_with_that(world: TinyWorld) -> N
     assert world.ask("echo moved") == b"moved"
 
 
-@pytest.mark.requires("netns", "power_cut")
+@pytest.mark.requires("process:network", "process:power")
 def test_a_full_disk_has_no_room_for_the_node_until_it_is_emptied(island: TinyWorld) -> None:
     levers = island.levers
     free, size = levers.disk_space("broker-a-0")
@@ -77,7 +77,7 @@ def test_the_clock_of_a_process_is_everybodys_unless_it_has_its_own(world: TinyW
     assert world.levers.clock_ahead("broker-a-0") == 0
 
 
-@pytest.mark.requires("faketime")
+@pytest.mark.requires("process:clock")
 def test_a_clock_of_its_own_jumps_and_outlives_its_process(tmp_path: Path) -> None:
     with closing(TinyWorld(tmp_path, "loopback", own_clock=True)) as world:
         levers, node = world.levers, "broker-a-0"
@@ -201,7 +201,7 @@ def test_two_clients_come_from_two_addresses(world: TinyWorld) -> None:
 CLIENT_CUT = Cut("cut/1", ("client-1",), ("broker-a-0",))
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_a_cut_holds_one_client_and_no_other(island: TinyWorld) -> None:
     assert island.ask("echo before") == b"before"
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
@@ -218,7 +218,7 @@ def test_a_cut_holds_one_client_and_no_other(island: TinyWorld) -> None:
     island.do(island.levers.uncut, "cut/1")
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
     island.do(island.levers.cut, CLIENT_CUT)
     island.do(island.levers.cut, Cut("cut/2", ("client-1", "client-2"), ("broker-a-0", "broker-b-0")))
@@ -228,7 +228,7 @@ def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
     island.do(island.levers.cut, Cut("ha", ("broker-a-0",), ("broker-b-0",), "ha"))
     reached = {
@@ -238,14 +238,14 @@ def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
     assert reached == {"ha": False, "broker": True, "namesrv": True, "any": True}
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_a_one_way_cut_lets_the_other_way_through(island: TinyWorld) -> None:
     island.do(island.levers.cut, Cut("way", ("broker-a-0",), ("broker-b-0",), one_way=True))
     assert not island.do(island.levers.reaches, "broker-a-0", "broker-b-0", "broker")
     assert island.do(island.levers.reaches, "broker-b-0", "broker-a-0", "broker")
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
     """Looked at, not knocked at: what is not ours is never a target."""
     subnet = island.backend.host("broker-a-0").rpartition(".")[0] + "."
@@ -257,7 +257,7 @@ def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
 # -- power -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.requires("netns", "power_cut")
+@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorld) -> None:
     island.ask("keep forced")
     island.ask("drop unforced")
@@ -268,7 +268,7 @@ def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorl
     assert island.ask("read") == b"forced "
 
 
-@pytest.mark.requires("netns", "power_cut")
+@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> None:
     island.ask("keep forced")
     island.ask("drop unforced")
@@ -279,7 +279,7 @@ def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> N
     assert island.levers.power_cut_lost("broker-a-0") == 0, "there was nothing left to lose"
 
 
-@pytest.mark.requires("netns", "power_cut")
+@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_of_one_node_leaves_the_others_disk_alone(island: TinyWorld) -> None:
     island.ask("drop unforced", node="broker-b-0")
     island.do(island.levers.cut_power, "broker-a-0")
@@ -313,7 +313,7 @@ def test_servers_that_listen_everywhere_find_room_only_once_on_loopback(tmp_path
 # -- leaving -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.requires("netns")
+@pytest.mark.requires("process:network")
 def test_close_leaves_nothing(tmp_path: Path) -> None:
     with closing(TinyWorld(tmp_path, "namespaces")) as world:
         world.start("broker-a-0")

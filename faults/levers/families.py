@@ -1,58 +1,31 @@
-"""What a backend lets a fault pull: the protocols between the fault catalogue and a world.
+"""What a world lets a fault pull: small protocols, one a family, between the fault catalogue and a world.
 
 A lever is a small, blocking, idempotent act on named nodes, plus the question whether it really took effect. Levers
-know nothing of plans or histories. A backend that lacks one *refuses* with a reason and a hint; the cell is then
-skipped with that reason, it is never green.
+know nothing of plans or histories. A family is what a world either has or lacks as a whole, so its name is what a verb
+*needs* and what a backend says that it *can* (``harness/backends/capabilities.py``): a plan that needs a family that
+is not to be had is refused before anything runs, and never green.
 
-Nodes are named ``namesrv-1``, ``broker-a-0`` (broker name, broker id) and ``client-1``. A *port class* narrows a
-network cut: ``any``, ``broker`` (client port and the fast port), ``namesrv``, ``ha``.
+    a new family      a protocol, here or in a file of its own, and a row in :data:`FAMILIES`
+    what records it   nothing to write: acts are marked here (``acts.py``)
+    who has it        backends whose capabilities name it; the others go on as they are
+
+Nodes are named ``namesrv-1``, ``broker-a-0`` (broker name, broker id) and ``client-1``. Every act raises
+:class:`LeverRefused` where it is not to be had after all.
+
+Limits. Levers are called by position. A world's levers may be one object or several (``acts.Joined``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Protocol
 
-PortClass = Literal["any", "broker", "namesrv", "ha"]
-NodeState = Literal["running", "paused", "dead"]
-
-
-class LeverRefused(Exception):
-    """The backend cannot do this here. ``reason`` and ``hint`` are shown to the user."""
-
-    def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(f"{reason} ({hint})" if hint else reason)
-        self.reason, self.hint = reason, hint
+from faults.levers.acts import act
+from faults.levers.values import Cut, HealStep, NodeState, PortClass
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Packets between every node of *left* and every node of *right* are dropped, both ways, on one port class.
-
-    ``one_way`` drops only left → right. ``name`` is unique in the run; healing goes by it.
-    """
-
-    name: str
-    left: tuple[str, ...]
-    right: tuple[str, ...]
-    port_class: PortClass = "any"
-    one_way: bool = False
-
-
-@dataclass(frozen=True)
-class HealStep:
-    """One undo as data, so that another process can carry it out after ours has died.
-
-    ``action`` is a key of the table in ``faults/mechanisms/undo.py``; ``arguments`` are JSON strings and numbers.
-    """
-
-    action: str
-    arguments: dict[str, str | int]
-
-
-class Levers(Protocol):
-    """All levers of a backend. Every act raises :class:`LeverRefused` where it is not to be had."""
+class Nodes(Protocol):
+    """What every world has: who is there, what each is doing, what would have to be undone."""
 
     def nodes(self) -> Sequence[str]:
         """All node names, clients included, in a stable order."""
@@ -60,31 +33,73 @@ class Levers(Protocol):
     def state(self, node: str) -> NodeState:
         """Observed now, not remembered: ``/proc`` for a process."""
 
+    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+        """What another process must do to undo *verb*, known before it is done; empty in the simulator."""
+
+
+class ProcessLevers(Nodes, Protocol):
+    """A node's process ends and starts."""
+
+    @act("killed")
     def kill(self, node: str) -> None:
         """End the process at once; the page cache survives."""
 
+    @act("stopped")
     def stop(self, node: str, timeout_ns: int) -> None:
         """Ask for an orderly end and wait for it, bounded; raises ``TimeoutError``."""
 
+    @act("started")
     def start(self, node: str) -> None:
         """Start (again), same configuration and data folder. Returns when the process runs, not when it is ready."""
 
+
+class PauseLevers(Nodes, Protocol):
+    """A node's process stands still."""
+
+    @act("paused")
     def pause(self, node: str) -> None:
         """No instruction runs; sockets stay open."""
 
+    @act("resumed")
     def resume(self, node: str) -> None:
         """Undo ``pause``."""
 
+
+class NetworkLevers(Nodes, Protocol):
+    """Packets between nodes are dropped."""
+
+    @act(of="cut")
+    def cut(self, cut: Cut) -> None:
+        """Install a network cut."""
+
+    @act(of="name")
+    def uncut(self, name: str) -> None:
+        """Remove it; no error if it is gone."""
+
+    def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
+        """Send a real probe from *source* to *target* and say whether it got through (bounded, below 1 s)."""
+
+
+class PowerLevers(Nodes, Protocol):
+    """A node's disk can lose its power."""
+
+    @act("power_cut")
     def cut_power(self, node: str) -> None:
         """End the process and lose everything that was not forced to the disk; the disk is usable again on return."""
 
     def power_cut_lost(self, node: str) -> int:
         """Witness of the last power cut: bytes (simulator) or files changed (ext4) that the platter lacked; ≥ 0."""
 
+
+class ForceLevers(Nodes, Protocol):
+    """Forces of a running process fail."""
+
+    @act("forces_fail")
     def fail_forces(self, node: str) -> None:
         """From now on every force (fsync, fdatasync, msync) of the running process fails with EIO; what it covered is
         not on the disk. Ends with the process, or with ``mend_forces``."""
 
+    @act("forces_mended")
     def mend_forces(self, node: str) -> None:
         """Undo ``fail_forces``; no error if nothing fails."""
 
@@ -94,6 +109,11 @@ class Levers(Protocol):
     def failed_forces(self, node: str, patience_ns: int = 0) -> int:
         """Witness of the last ``fail_forces``: how many forces it has failed; waits so long for the first one."""
 
+
+class ContentLevers(Nodes, Protocol):
+    """What lies on a dead node's disk becomes something else."""
+
+    @act("log_flipped", unless=-1)
     def flip_log(self, node: str, back_bytes: int) -> int:
         """The node is dead: every bit of one sector of its commit log changes, *back_bytes* before the end of what is
         written. Returns the sector's physical offset, −1 if the log does not reach that far back (nothing is done)."""
@@ -101,44 +121,80 @@ class Levers(Protocol):
     def disk_files(self, node: str) -> int:
         """How many files the node's disk holds."""
 
+    @act("wiped")
     def wipe(self, node: str) -> None:
         """The node, which is dead, gets an empty disk."""
 
+    @act("copied", of="target")
     def copy_disk(self, source: str, target: str) -> None:
         """Both are dead: the disk of *target* becomes a copy of that of *source*, forced."""
 
+    @act("tables_removed")
     def remove_tables(self, node: str) -> None:
         """The node, which is dead, loses its tables (topics, groups, offsets: ``store/config``) and keeps its log."""
+
+
+class ConfigurationLevers(Nodes, Protocol):
+    """A dead node is started with other properties."""
 
     def properties(self, node: str) -> Mapping[str, str]:
         """RocketMQ property names and values that the node was started with, or will be."""
 
+    @act("reconfigured")
     def reconfigure(self, node: str, properties: Mapping[str, str]) -> None:
         """The node, which is dead, will be started with *properties*, and with no others."""
 
+
+class SpaceLevers(Nodes, Protocol):
+    """A node's disk gets full."""
+
+    @act("disk_filled")
     def fill_disk(self, node: str, free_bytes: int) -> None:
         """Something else occupies the node's disk but for *free_bytes*."""
 
+    @act("disk_emptied")
     def empty_disk(self, node: str) -> None:
         """Undo ``fill_disk``; no error if it was not filled."""
 
     def disk_space(self, node: str) -> tuple[int, int]:
         """(free, all) bytes of the node's disk."""
 
+
+class ClockLevers(Nodes, Protocol):
+    """A node's wall clock jumps."""
+
+    @act("clock_stepped")
     def step_clock(self, node: str, by_ms: int) -> None:
         """The node's wall clock jumps by *by_ms* (negative: back); its monotonic clock does not."""
 
     def clock_ahead(self, node: str) -> int:
         """By how many milliseconds the node's wall clock was stepped in all."""
 
-    def cut(self, cut: Cut) -> None:
-        """Install a network cut."""
 
-    def uncut(self, name: str) -> None:
-        """Remove it; no error if it is gone."""
+FAMILIES: Final[dict[str, type]] = {
+    "process": ProcessLevers,
+    "pause": PauseLevers,
+    "network": NetworkLevers,
+    "power": PowerLevers,
+    "forces": ForceLevers,
+    "content": ContentLevers,
+    "configuration": ConfigurationLevers,
+    "space": SpaceLevers,
+    "clock": ClockLevers,
+}
+"""Every family by its name: what a verb needs, what a backend can."""
 
-    def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
-        """Send a real probe from *source* to *target* and say whether it got through (bounded, below 1 s)."""
 
-    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
-        """What another process must do to undo *verb*, known before it is done; empty in the simulator."""
+class Levers(
+    ProcessLevers,
+    PauseLevers,
+    NetworkLevers,
+    PowerLevers,
+    ForceLevers,
+    ContentLevers,
+    ConfigurationLevers,
+    SpaceLevers,
+    ClockLevers,
+    Protocol,
+):
+    """All families above as one: for verbs that need several of them. A verb that needs only one may say which."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faults.journal import open_journals
-from harness.worlds import open_heal_journal
+from harness.backends.opening import open_heal_journal
 
 
 def test_two_living_runs_of_one_name_have_a_heal_journal_each(tmp_path):

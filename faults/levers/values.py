@@ -1,0 +1,44 @@
+"""What levers are told and what they tell: states, port classes, cuts, undos, refusals. Values, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+PortClass = Literal["any", "broker", "namesrv", "ha"]
+"""Narrows a cut of the network: ``broker`` is the client port and the fast port."""
+
+NodeState = Literal["running", "paused", "dead"]
+
+
+class LeverRefused(Exception):
+    """The world cannot do this here. ``reason`` and ``hint`` are shown to the user."""
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(f"{reason} ({hint})" if hint else reason)
+        self.reason, self.hint = reason, hint
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Packets between every node of *left* and every node of *right* are dropped, both ways, on one port class.
+
+    ``one_way`` drops only left → right. ``name`` is unique in the run; healing goes by it.
+    """
+
+    name: str
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    port_class: PortClass = "any"
+    one_way: bool = False
+
+
+@dataclass(frozen=True)
+class HealStep:
+    """One undo as data, so that another process can carry it out after ours has died.
+
+    ``action`` is a key of the table in ``faults/mechanisms/undo.py``; ``arguments`` are JSON strings and numbers.
+    """
+
+    action: str
+    arguments: dict[str, str | int]

@@ -1,0 +1,44 @@
+"""What real processes offer on this machine: signals always, the rest by root and tools."""
+
+from __future__ import annotations
+
+from harness.backends.capabilities import Ability, Capabilities
+from harness.backends.opening import Order, World, open_heal_journal
+from harness.backends.process import capabilities as machine
+from harness.errors import UsageError
+
+
+def capabilities() -> Capabilities:
+    """``harness.backends.table.Offer``."""
+    has = machine.scan()
+    network = Ability(
+        "a network namespace for every node", has.namespaces, "a cut needs a network of its own for every node"
+    )
+    servers = {
+        "process": Ability("signals through pidfds"),
+        "pause": Ability("SIGSTOP and SIGCONT"),
+        "network": network,
+        "power": Ability(
+            "a loop-mounted ext4 image for every node",
+            has.power_cut,
+            "a power cut needs a disk of its own for every node",
+        ),
+        "forces": Ability("strace, attached to the process", has.forces, "forces cannot be made to fail here"),
+        "content": Ability("its files, while it is dead"),
+        "configuration": Ability("its configuration file"),
+        "space": Ability(
+            "a file beside the node's own", has.power_cut, "to fill a disk takes a disk of its own for every node"
+        ),
+        "clock": Ability("libfaketime, preloaded", has.clocks, "a jump needs a wall clock of its own for every node"),
+    }
+    return Capabilities(servers, clients={"network": network})
+
+
+def open_world(order: Order) -> World:
+    """``harness.backends.table.Offer``."""
+    from harness.backends.process.backend import ProcessBackend
+
+    if order.folder is None:
+        raise UsageError("nodes that are processes write files", hint="keep the run's folder")
+    journal = open_heal_journal(order.run)
+    return World(ProcessBackend(order.run, order.folder, order.target, journal), journal)

@@ -1,0 +1,89 @@
+"""The table of backends: the one place that knows their names. Everybody else asks for properties.
+
+    to add a backend    a module with ``capabilities()`` and ``open_world(order)``, and a row here
+
+Question: what must be known of a world before it is opened: does the same seed give the same history, do its nodes
+write files, what can run on them, what can be done to them?
+
+Limits. Rows name modules, which are imported when they are asked: the simulator must not load asyncio, and ``--help``
+loads neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+from faults.errors import suggestion
+from harness.backends.capabilities import Capabilities
+from harness.backends.opening import Order, World
+from harness.errors import UsageError
+
+
+class Offer(Protocol):
+    """What the module of a backend offers."""
+
+    def capabilities(self) -> Capabilities:
+        """Of this backend on this machine, looked up now; changes nothing."""
+
+    def open_world(self, order: Order) -> World:
+        """A world with no node in it; ``BackendUnavailable`` with what is missing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One backend: its name, a line for people, where its code is, and what follows for a run in it."""
+
+    name: str
+    summary: str
+    module: str
+    is_deterministic: bool = False
+    """The same scenario, seed and code give the same history, byte for byte. Else a run cannot be had again: its
+    journal is forced to the disk, and a replay compares verdicts."""
+    needs_folder: bool = True
+    """Its nodes write files: a run has a folder from the beginning, and it stays."""
+    runs_roles: bool = False
+    """Nodes are role objects in the harness's own process; else they are commands."""
+    runs_at_once: bool = False
+    """Runs are small and independent: many are made, on all cores, and a cell of the matrix owes its control."""
+
+    def capabilities(self) -> Capabilities:
+        """Looked up now."""
+        return self._offer().capabilities()
+
+    def open_world(self, order: Order) -> World:
+        """A world with no node in it."""
+        if order.folder is None and self.needs_folder:
+            raise UsageError(
+                f"runs on the backend {self.name!r} need a folder", hint="keep them: their nodes write files"
+            )
+        return self._offer().open_world(order)
+
+    def _offer(self) -> Offer:
+        return cast(Offer, import_module(self.module))
+
+
+BACKENDS: Final[dict[str, Row]] = {
+    row.name: row
+    for row in (
+        Row(
+            "sim",
+            "deterministic simulator: one seed, one history, byte for byte",
+            "harness.backends.sim.offer",
+            is_deterministic=True,
+            needs_folder=False,
+            runs_roles=True,
+            runs_at_once=True,
+        ),
+        Row("process", "real processes", "harness.backends.process.offer"),
+    )
+}
+DEFAULT: Final = next(iter(BACKENDS))
+
+
+def backend_named(name: str) -> Row:
+    """The row; ``UsageError`` for a backend that does not exist."""
+    if name not in BACKENDS:
+        raise UsageError(f"unknown backend {name!r}", hint=suggestion(name, tuple(BACKENDS)))
+    return BACKENDS[name]
