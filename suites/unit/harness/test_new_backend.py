@@ -1,4 +1,4 @@
-"""A backend, a family of levers and a verb are added as a stranger would: one file (``proxied_world.py``), a row each."""
+"""A backend, a family of levers and a verb, added as a stranger would: one file (``proxied_world.py``), a row each."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_failures_are_kept_passes_are_not(tmp_path):
 
 
 def test_real_processes_cannot_leave_nothing():
-    with pytest.raises(UsageError, match="leave nothing"):
+    with pytest.raises(UsageError, match="leave a folder"):
         run_scenario(tiny(), seed=1, backend="process", keep="none")
 
 

@@ -75,6 +75,7 @@ class TinyTarget:
     """``Target`` of tiny nodes; ``program`` may be replaced to see what a bad one does."""
 
     name = "tiny"
+    has_roles = has_defects = False
 
     def __init__(self, program: str = sys.executable) -> None:
         self.program = program
