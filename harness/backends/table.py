@@ -70,13 +70,13 @@ BACKENDS: Final[dict[str, Row]] = {
         Row(
             "sim",
             "deterministic simulator: one seed, one history, byte for byte",
-            "harness.backends.sim.offer",
+            f"{__package__}.sim.offer",
             is_deterministic=True,
             needs_folder=False,
             runs_roles=True,
             runs_at_once=True,
         ),
-        Row("process", "real processes", "harness.backends.process.offer"),
+        Row("process", "real processes", f"{__package__}.process.offer"),
     )
 }
 DEFAULT: Final = next(iter(BACKENDS))

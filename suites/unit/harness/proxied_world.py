@@ -60,6 +60,7 @@ HANG_UP = Verb(
     undone_by="nothing to undo",
     shape="nodes",
     condition="none",
+    effects=(),
     inject=lambda levers, strike: {node: levers.hang_up(node) for node in strike.left},
     probe=_probe,
     heal=lambda levers, strike, facts: None,
