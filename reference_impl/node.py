@@ -70,7 +70,7 @@ def _dledger(properties: Mapping[str, str]) -> DLedgerNode:
     return DLedgerNode(DLedgerConfig.from_properties(properties))
 
 
-_BUILDERS: Final[Mapping[Kind, Callable[[Mapping[str, str]], "Node"]]] = {
+_BUILDERS: Final[Mapping[Kind, Callable[[Mapping[str, str]], Node]]] = {
     "namesrv": _name_server,
     "broker": _broker,
     "dledger": _dledger,
