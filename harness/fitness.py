@@ -6,6 +6,8 @@ Model. Every verb says which families of levers it needs (``faults.verb.Verb.nee
 servers and for clients (``harness/backends/capabilities.py``). A selector is judged by one draw of it: kinds of nodes
 do not depend on the draw.
 
+Clients of another make (``workload.client``) are processes like servers; all others live in the harness's own process.
+
 Limits. What the machine has is looked up, not tried: a security module may still refuse, and then the fault says so
 when it strikes.
 """
@@ -46,7 +48,8 @@ def check_plan(scenario: Scenario, backend: str, target: str) -> None:
     can = backend_named(backend).capabilities()
     for fault in scenario.faults:
         nodes = [Node.named(name) for name in _hit(scenario, fault)]
-        ours = [node.name for node in nodes if node.kind in ("client", "operator")]
+        hosted = ("operator",) if scenario.workload.client else ("client", "operator")
+        ours = [node.name for node in nodes if node.kind in hosted]
         servers = [node.name for node in nodes if node.name not in ours]
         if (refused := can.refusal(fault.verb.needs, servers, ours)) is not None:
             raise BackendUnavailable(f"{fault}: {refused.reason}", place=f"backend {backend}", hint=refused.hint)

@@ -344,6 +344,7 @@ class Life:
             workload.duration_ns,
             workload.size_bytes,
             workload.spread_bytes,
+            workload.client,
         )
         namesrvs = [spec.name for spec in self.cluster.nodes if spec.kind == "namesrv"]
         return Stage(

@@ -36,6 +36,8 @@ WORKLOAD_KINDS: Final = (
     "producer",
     "routes",
     "group",
+    "external",
+    "external-ordered",
     "permissions",
     "order",
     "metadata",
@@ -75,6 +77,8 @@ class Workload:
     topic: str = "chaos"
     spread_bytes: int = 0
     """Each body is so much longer at most, as drawn: records of different lengths."""
+    client: str = ""
+    """Of the kinds ``external``: which adapter (``java:4.9.8``, ``go:2.1.2``, ``python``, or a command line)."""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,13 @@ def rate_per_s(text: str) -> int:
     return whole(1, 100_000)(number.strip())
 
 
+def _client(text: str) -> str:
+    """An adapter's name or a command line; whether it can be had is seen when the run is prepared."""
+    if not text.strip():
+        raise ValueError("a client is java:VERSION, go:VERSION, python, or the command line of an adapter")
+    return text
+
+
 def _span_ns(text: str) -> int:
     value = duration_ns(text)
     if not value:
@@ -142,6 +149,7 @@ _WORKLOAD: Final = {
     "size": _Key("size_bytes", _body_size, size_text),
     "spread": _Key("spread_bytes", size_bytes, size_text),
     "topic": _Key("topic", _topic),
+    "client": _Key("client", _client),
 }
 _DEADLINES: Final = {
     "ready": _Key("ready_ns", _span_ns, duration_text),
@@ -408,7 +416,9 @@ def dump(scenario: Scenario) -> str:
 
 
 def _written(record: object, table: Mapping[str, _Key]) -> dict[str, str]:
-    return {key: spec.write(getattr(record, spec.attribute)) for key, spec in table.items()}
+    """What the record says; an empty text says nothing."""
+    texts = {key: spec.write(getattr(record, spec.attribute)) for key, spec in table.items()}
+    return {key: text for key, text in texts.items() if text}
 
 
 def _written_fault(fault: Fault) -> dict[str, Any]:

@@ -10,10 +10,10 @@ every backend, so that one recorder with one counter and one clock sees all of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from faults.levers import Nodes
 from reference_impl.environment import Environment, Role
@@ -26,7 +26,7 @@ class NodeSpec:
     """One server node before it runs. ``properties`` use RocketMQ's own property names and text values."""
 
     name: str
-    kind: Literal["namesrv", "broker", "dledger"]
+    kind: Literal["namesrv", "broker", "client"]
     properties: Mapping[str, str]
     defects: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -55,6 +55,19 @@ class Target(Protocol):
 
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         """Write the configuration below *folder* and return (argv, extra environment) for a process."""
+
+
+class ClientPeer(Protocol):
+    """Who talks to a client process over its standard input and output; called from within ``run_until``."""
+
+    def on_started(self, write: Callable[[bytes], None]) -> None:
+        """A life has begun; *write* sends to its standard input."""
+
+    def on_output(self, data: bytes) -> None:
+        """Bytes from its standard output, cut anywhere."""
+
+    def on_ended(self) -> None:
+        """The process has ended, and all that it said was handed over."""
 
 
 class Backend(Protocol):
@@ -104,3 +117,13 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """End every node and give back everything; idempotent, never raises for what is already gone."""
+
+
+@runtime_checkable
+class HostsProcesses(Protocol):
+    """A backend on which a client may be a process of another make."""
+
+    def add_client_process(
+        self, name: str, argv: Sequence[str], environment: Mapping[str, str], peer: ClientPeer
+    ) -> None:
+        """Start it, with a network address of its own; from then on it is a node like any other."""

@@ -39,6 +39,8 @@ class ReferenceTarget:
 
     def role(self, spec: NodeSpec) -> Role:
         """A fresh role; one object a life of the node. ``UsageError`` for a property that cannot be used."""
+        if spec.kind == "client":
+            raise UsageError(f"{spec.name} is no server", hint="clients are made by the workload")
         try:
             return build_node(spec.kind, spec.properties, own_defects(spec))
         except ConfigurationError as error:

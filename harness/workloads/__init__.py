@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from harness.workloads.batches import BatchWorkload
+from harness.workloads.external import ExternalWorkload
 from harness.workloads.group import GroupWorkload
 from harness.workloads.log import LogWorkload
 from harness.workloads.looking import LookingProducerWorkload, LookingWorkload
@@ -21,6 +22,8 @@ KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
     "routes": RoutesWorkload,
     "producer": ProducerWorkload,
     "group": GroupWorkload,
+    "external": ExternalWorkload,
+    "external-ordered": partial(ExternalWorkload, in_order=True),
     "permissions": partial(LookingWorkload, script=permissions),
     "order": partial(LookingWorkload, script=order),
     "metadata": partial(LookingWorkload, script=metadata),

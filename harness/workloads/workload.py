@@ -45,6 +45,8 @@ class Load:
     duration_ns: int
     size_bytes: int
     spread_bytes: int = 0
+    client: str = ""
+    """Which clients of another make, where the kind of load has such."""
 
     def draw_size(self, rng: Random) -> int:
         """Of the next body, in bytes; nothing is drawn where all are equal."""

@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from reference_impl.broker import Broker
-from reference_impl.dledger.node import DLedgerNode
 from reference_impl.namesrv import NameServer
 from reference_impl.store import MessageStore
 
-Kind = Literal["namesrv", "broker", "dledger"]
+Kind = Literal["namesrv", "broker"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Defect:
     exhibits: tuple[str, ...] = ()
     history: str = ""
 
-    def plant_in(self, role: Broker | NameServer | DLedgerNode) -> None:
+    def plant_in(self, role: Broker | NameServer) -> None:
         """*role*, which has not been started, has the bug from now on."""
         self.plant(role)
 
@@ -63,7 +62,7 @@ class StoreDefect(Defect):
 
     plant: Callable[[MessageStore], None]
 
-    def plant_in(self, role: Broker | NameServer | DLedgerNode) -> None:
+    def plant_in(self, role: Broker | NameServer) -> None:
         assert isinstance(role, Broker)
         self.plant(role.state.store)
 

@@ -23,7 +23,7 @@ import socket
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,8 +32,9 @@ from faults.journal import HealJournal
 from faults.levers import Levers
 from faults.mechanisms import alive, pidfd, undo
 from faults.mechanisms.command import call
-from harness.backends.backend import NodeSpec, Target
+from harness.backends.backend import ClientPeer, NodeSpec, Target
 from harness.backends.process.capabilities import Isolation, scan
+from harness.backends.process.client_node import ClientNode
 from harness.backends.process.disks import Disks, FolderDisks, ImageDisks
 from harness.backends.process.forces import Forces
 from harness.backends.process.levers import TABLES, ProcessLevers
@@ -132,13 +133,16 @@ class ProcessBackend:
     def _start(self, node: Node) -> None:
         """Runs in the lever's thread."""
         self._check_ports(node)
-        argv, environment = self._target.command(node.spec, node.folder)
+        argv, environment = self._command(node)
         marker = f"{self._tag}/{node.name}/{node.start_count + 1}"
         self._forget_life(node)
         node.owed_entry = self._owed.promise(f"the process of {node.name}", undo.end_processes(marker))
         own = {**node.clock_environment(), **node.spec.environment, undo.MARKER: marker}
         node.spawn(self._network.argv(node.name, argv), {**environment, **own})
         self._loop.call_soon_threadsafe(self._watch, node)
+
+    def _command(self, node: Node) -> tuple[Sequence[str], Mapping[str, str]]:
+        return node.command if isinstance(node, ClientNode) else self._target.command(node.spec, node.folder)
 
     def _forget_life(self, node: Node) -> None:
         if node.owed_entry is not None:
@@ -159,6 +163,8 @@ class ProcessBackend:
                     ) from error
 
     def _watch(self, node: Node) -> None:
+        if isinstance(node, ClientNode):
+            node.attach(self._loop, self._turning.changed)
         if node.process is None or (descriptor := pidfd.open_pidfd(node.process)) is None:
             self._ended(node)
             return
@@ -174,6 +180,8 @@ class ProcessBackend:
 
     def _ended(self, node: Node) -> None:
         code = node.reap()
+        if isinstance(node, ClientNode):
+            node.detach()
         self._read_notes(node)
         if not node.is_ending:
             self.on_event(node.name, "crashed", {"exit": code, "last_lines": node.last_words()})
@@ -219,6 +227,17 @@ class ProcessBackend:
         self._clients[name] = environment
         self._alive[name] = lambda: not environment.ended
         environment.start()
+
+    def add_client_process(
+        self, name: str, argv: Sequence[str], environment: Mapping[str, str], peer: ClientPeer
+    ) -> None:
+        try:
+            self._network.add_server(name)
+        except FaultTrouble as error:
+            raise ClusterError(f"cannot make a home for {name}: {error.what}", hint=error.hint) from error
+        node = ClientNode(NodeSpec(name, "client", {}), self._folder / "nodes" / name, (argv, environment), peer)
+        self._nodes[name] = node
+        self._start(node)
 
     def step(self, client: str, action: Callable[[Environment], None]) -> None:
         self._clients[client].step(action)
@@ -284,6 +303,8 @@ def copy_store(source: Path, into: Path) -> None:
 
 
 def _ports(spec: NodeSpec) -> list[int]:
+    if spec.kind == "client":
+        return []
     if spec.kind == "namesrv":
         return [int(spec.properties.get("listenPort", "9876"))]
     port = int(spec.properties.get("listenPort", "10911"))

@@ -1,0 +1,3 @@
+module mqchaos/adapter
+
+go 1.21
