@@ -14,11 +14,23 @@ from typing import Any
 
 
 class Outcome(IntEnum):
-    """The lattice; the greater is the worse, so ``max`` composes."""
+    """The lattice; the greater is the worse, so ``max`` composes. It prints as its name and equals it."""
 
     PASS = 0
     UNKNOWN = 1
     FAIL = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(self.name, spec)
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == other if isinstance(other, str) else int(self) == other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,16 @@ Question: how does a test say "this scenario, on every backend that was asked fo
 does it leave behind when it has not?
 
     def test_kill_loses_nothing(chaos_run):
-        result = chaos_run("single-master-async-kill")
-        assert result.outcome is Outcome.PASS
+        chaos_run("single-master-kill")
 
-``chaos_run(scenario, seed=…, defects=…, target=…)`` takes a scenario's name, path or value. The run folder is kept
-below ``--keep-runs``, or below ``runs/pytest`` if the test failed. The seed of a test is ``--seed``, or a function of
+    def test_the_planted_bug_is_found(chaos_run):
+        result = chaos_run("single-master-sync-power-cut", defects=("ack-before-fsync",), expect="FAIL")
+        assert "accounting" in {verdict.check for verdict in result.verdicts if verdict.outcome == "FAIL"}
+
+``chaos_run(scenario, seed=…, defects=…, target=…, expect=…)`` takes a scenario's name, path or value. A run that comes
+out otherwise than ``expect`` (``PASS`` unless the test says so; the failure that a scenario file expects passes, too)
+fails the test there and then; ``expect=None`` leaves the judgement to the test. The run folder is kept below
+``--keep-runs``, or below ``runs/pytest`` if the test failed. The seed of a test is ``--seed``, or a function of
 its node id, so it does not change from day to day. What a machine lacks makes a *named skip*; with
 ``MQCHAOS_REQUIRE_ALL=1`` in the environment it is a failure instead, so that a skip cannot pass for a success where
 everything should be there.
@@ -24,7 +29,7 @@ import re
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
@@ -152,7 +157,8 @@ def seed(request: pytest.FixtureRequest) -> int:
 def chaos_run(
     request: pytest.FixtureRequest, orderly_end: None, backend: str, seed: int
 ) -> Iterator[Callable[..., RunResult]]:
-    """Run a scenario on the test's backend: ``chaos_run(scenario, seed=…, defects=(…,), target=…) -> RunResult``."""
+    """Run a scenario on the test's backend and hold it to what is expected:
+    ``chaos_run(scenario, seed=…, defects=(…,), target=…, expect="PASS") -> RunResult``."""
     from harness.run import run_scenario
 
     keep: Path | None = request.config.getoption("--keep-runs")
@@ -160,7 +166,15 @@ def chaos_run(
     folder = (keep or request.config.rootpath / "runs" / "pytest") / _slug(request.node.nodeid)
     results: list[RunResult] = request.node.stash.setdefault(_runs_key, [])
 
-    def run(scenario: Any, *, seed: int = seed, defects: tuple[str, ...] = (), target: str = asked) -> RunResult:
+    def run(
+        scenario: Any,
+        *,
+        seed: int = seed,
+        defects: tuple[str, ...] = (),
+        target: str = asked,
+        expect: str | Collection[str] | None = "PASS",
+    ) -> RunResult:
+        wanted = _outcomes(expect)
         try:
             result = run_scenario(scenario, backend=backend, target=target, seed=seed, out=folder, defects=defects)
         except BackendUnavailable as error:
@@ -169,11 +183,33 @@ def chaos_run(
             pytest.skip(str(error))
         results.append(result)
         _record_properties(request.node, result, target)
+        _hold_to(wanted, result)
         return result
 
     yield run
     if keep is None and not request.node.stash.get(_failed_key, False):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _outcomes(expect: str | Collection[str] | None) -> Collection[str]:
+    """The names of outcomes that a test takes; ``ValueError`` for a word that is none."""
+    from checkers.verdict import Outcome
+
+    if expect is None:
+        return tuple(Outcome.__members__)
+    names = [str(name) for name in ([expect] if isinstance(expect, str | Outcome) else expect)]
+    if unknown := [name for name in names if name not in Outcome.__members__]:
+        raise ValueError(f"expect={unknown[0]!r} is no outcome: {', '.join(Outcome.__members__)}")
+    return names
+
+
+def _hold_to(wanted: Collection[str], result: RunResult) -> None:
+    """Fail the test, with the summary of the run, if it did not come out as one of *wanted*."""
+    from harness.summary import is_as_expected, lines_of
+
+    if result.outcome.name in wanted or ("PASS" in wanted and is_as_expected(result.outcome, result.verdicts)):
+        return
+    pytest.fail("\n".join([f"expected {' or '.join(wanted)}", *lines_of(result)]), pytrace=False)
 
 
 def _record_properties(item: pytest.Item, result: RunResult, target: str) -> None:

@@ -1,7 +1,8 @@
-"""``python -m mqchaos.reference_impl``: a NameServer or a broker as one process.
+"""``python -m mqchaos.reference_impl``: a NameServer, a broker or a DLedger member as one process.
 
     python -m mqchaos.reference_impl namesrv [-c namesrv.properties] [-p 9876]
     python -m mqchaos.reference_impl broker  [-c broker.conf] [-n 127.0.0.1:9876] [-p 10911]
+    python -m mqchaos.reference_impl dledger  -c n0.conf                  a member of a group, without a broker
 
 Question: how does a configuration file become a running node? Property names are RocketMQ's. Flags win over the file.
 ``--home`` is the folder that the node keeps everything in, ``--notes`` takes its trace as JSON lines, ``--defect``
@@ -51,12 +52,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(f"python -m {__package__}", description="A RocketMQ NameServer or broker.")
+    parser = _Parser(f"python -m {__package__}", description="A RocketMQ NameServer, broker or DLedger member.")
     nodes = parser.add_subparsers(dest="node", required=True, metavar="NODE")
-    for node, port in (("namesrv", 9876), ("broker", 10911)):
+    for node, port in (("namesrv", 9876), ("broker", 10911), ("dledger", None)):
         one = nodes.add_parser(node, help=f"run a {node}")
         one.add_argument("-c", "--config", type=Path, metavar="FILE", help="properties, RocketMQ's names")
-        one.add_argument("-p", "--port", type=int, help=f"listenPort ({port})")
+        if port is not None:
+            one.add_argument("-p", "--port", type=int, help=f"listenPort ({port})")
         one.add_argument("--home", type=Path, default=Path(node), metavar="DIR", help=f"the node's folder (./{node})")
         one.add_argument("--notes", type=Path, metavar="FILE", help="trace as JSON lines, - for standard output")
         one.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug")
@@ -70,7 +72,7 @@ def _properties(arguments: argparse.Namespace) -> Properties:
     properties = Properties(source="command line")
     if arguments.config is not None:
         properties = parse_properties(arguments.config.read_text("utf-8"), str(arguments.config))
-    flags = {"listenPort": arguments.port, "namesrvAddr": getattr(arguments, "namesrv", None)}
+    flags = {"listenPort": getattr(arguments, "port", None), "namesrvAddr": getattr(arguments, "namesrv", None)}
     given = {name: str(value) for name, value in flags.items() if value is not None}
     lines = {name: line for name, line in properties.lines.items() if name not in given}
     return Properties({**properties.values, **given}, lines, properties.source)

@@ -1,4 +1,4 @@
-"""Building a node: the one place where a NameServer or a broker is made of its properties.
+"""Building a node: the one place where a NameServer, a broker or a DLedger member is made of its properties.
 
 Question: which object is the node that a configuration describes? Everybody who runs one asks here: the command line,
 the simulator, tests of whole nodes. Planted bugs are put in here and nowhere else, and looked up only if one is wanted.
@@ -6,23 +6,26 @@ the simulator, tests of whole nodes. Planted bugs are put in here and nowhere el
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Final, Literal
 
 from reference_impl.configuration import property_names
 from reference_impl.environment import Role
 
 if TYPE_CHECKING:
     from reference_impl.broker import Broker
+    from reference_impl.dledger.node import DLedgerNode
     from reference_impl.namesrv import NameServer
 
-Kind = Literal["namesrv", "broker"]
+    Node = Broker | NameServer | DLedgerNode
+
+Kind = Literal["namesrv", "broker", "dledger"]
 
 
 def build_node(kind: Kind, properties: Mapping[str, str], defects: Collection[str] = ()) -> Role:
     """A node that was not started yet; ``ConfigurationError`` for properties that it cannot have, ``ValueError`` for a
     planted bug that it cannot have."""
-    node = _name_server(properties) if kind == "namesrv" else _broker(properties)
+    node = _BUILDERS[kind](properties)
     if defects:
         from reference_impl.defects import plant
 
@@ -36,6 +39,10 @@ def known_properties(kind: Kind) -> list[str]:
         from reference_impl.namesrv import NamesrvConfig
 
         return property_names(NamesrvConfig)
+    from reference_impl.dledger.config import DLedgerConfig
+
+    if kind == "dledger":
+        return DLedgerConfig.names()
     from reference_impl.broker import BrokerConfig
     from reference_impl.replication import ReplicationConfig
     from reference_impl.store import StoreConfig
@@ -54,3 +61,17 @@ def _broker(properties: Mapping[str, str]) -> Broker:
     from reference_impl.broker import Broker, BrokerConfig
 
     return Broker(BrokerConfig.from_properties(properties))
+
+
+def _dledger(properties: Mapping[str, str]) -> DLedgerNode:
+    from reference_impl.dledger.config import DLedgerConfig
+    from reference_impl.dledger.node import DLedgerNode
+
+    return DLedgerNode(DLedgerConfig.from_properties(properties))
+
+
+_BUILDERS: Final[Mapping[Kind, Callable[[Mapping[str, str]], Node]]] = {
+    "namesrv": _name_server,
+    "broker": _broker,
+    "dledger": _dledger,
+}

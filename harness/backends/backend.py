@@ -26,7 +26,7 @@ class NodeSpec:
     """One server node before it runs. ``properties`` use RocketMQ's own property names and text values."""
 
     name: str
-    kind: Literal["namesrv", "broker", "client"]
+    kind: Literal["namesrv", "broker", "dledger", "client"]
     properties: Mapping[str, str]
     defects: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -30,6 +30,7 @@ from reference_impl.defects.slave_serves import SLAVE_SERVES
 from reference_impl.defects.slave_tables import SLAVE_TABLES
 from reference_impl.defects.tables import TABLES
 from reference_impl.defects.transferring import TRANSFERRING
+from reference_impl.dledger.node import DLedgerNode
 from reference_impl.namesrv import NameServer
 from reference_impl.store import MessageStore
 
@@ -59,9 +60,9 @@ ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
 DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **ROUTING}
 
 
-def plant(role: Broker | NameServer, names: Iterable[str]) -> None:
+def plant(role: Broker | NameServer | DLedgerNode, names: Iterable[str]) -> None:
     """Give *role*, which was just built, these bugs; ``ValueError`` for one that such a node cannot have."""
-    node: Kind = "namesrv" if isinstance(role, NameServer) else "broker"
+    node: Kind = "broker" if isinstance(role, Broker) else "namesrv" if isinstance(role, NameServer) else "dledger"
     for name in sorted(checked_defects(names, node)):
         DEFECTS[name].plant_in(role)
 

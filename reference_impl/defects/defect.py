@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from reference_impl.broker import Broker
+from reference_impl.dledger.node import DLedgerNode
 from reference_impl.namesrv import NameServer
 from reference_impl.store import MessageStore
 
-Kind = Literal["namesrv", "broker"]
+Kind = Literal["namesrv", "broker", "dledger"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Defect:
     exhibits: tuple[str, ...] = ()
     history: str = ""
 
-    def plant_in(self, role: Broker | NameServer) -> None:
+    def plant_in(self, role: Broker | NameServer | DLedgerNode) -> None:
         """*role*, which has not been started, has the bug from now on."""
         self.plant(role)
 
@@ -62,7 +63,7 @@ class StoreDefect(Defect):
 
     plant: Callable[[MessageStore], None]
 
-    def plant_in(self, role: Broker | NameServer) -> None:
+    def plant_in(self, role: Broker | NameServer | DLedgerNode) -> None:
         assert isinstance(role, Broker)
         self.plant(role.state.store)
 

@@ -114,7 +114,7 @@ def _disk_failed(turn: Turn, failure: DiskFailed) -> None:
     turn.note("disk_failed", is_full=failure.is_full)
     if turn.member.role == Role.LEADER:
         become_candidate(turn, turn.member.term)
-        turn.set_timer("vote", turn.settings.silence_ms)
+        turn.set_timer("vote", _RECOVERY_SILENCES * turn.settings.silence_ms)
 
 
 def _refuse_heart_beat(turn: Turn, ref: int, request: Message, code: Code) -> None:
@@ -128,6 +128,9 @@ def _refuse_metadata(turn: Turn, ref: int, request: Message, code: Code) -> None
 def _refuse_transfer(turn: Turn, ref: int, request: Message, code: Code) -> None:
     turn.reply(ref, TransferResponse(code=code, **echoed(turn, request)))
 
+
+_RECOVERY_SILENCES: Final = 4
+"""So many times a leader's silence, one whose disk failed leaves the election to others."""
 
 Rule = Callable[..., None]
 

@@ -58,7 +58,11 @@ class FileLog:
         self.data = MappedFiles(folders, data_file_size, forcing, is_strict=is_strict)
         self.index = MappedFiles(f"{folder}/index", index_file_size, forcing, is_strict=is_strict)
         self.begin_index = self.end_index = self.end_term = -1
+        self.writes = 0
+        """Appends, cuts and restarts of this life."""
         self._env: Environment | None = None
+        self._cut_at: dict[int, int] = {}
+        self._cleared: dict[str, None] = {}
 
     def load(self, env: Environment) -> None:
         """Take over the files, positions at their ends; ``WrongFileSize`` for one of another size."""
@@ -114,6 +118,7 @@ class FileLog:
         except OSError:
             file.wrote -= entry.size
             raise
+        self.writes += 1
         self.end_index, self.end_term = entry.index, entry.term
         if self.begin_index < 0:
             self.begin_index = entry.index
@@ -129,6 +134,7 @@ class FileLog:
         unit = self.unit(index)
         if unit is None:
             raise ValueError(f"no entry {index} in {self.begin_index} to {self.end_index}")
+        self.writes += 1
         env, last = self._opened, self.unit(index - 1)
         self._cut_row(env, self.data, unit.pos)
         self._cut_row(env, self.index, index * UNIT_SIZE)
@@ -139,11 +145,31 @@ class FileLog:
     def _cut_row(self, env: Environment, row: MappedFiles, position: int) -> None:
         file = row.find(position)
         behind = file.wrote - (position - file.start) if file is not None else 0
+        forced_to = min(row.flushed_to, position)
         row.truncate(env, position)
-        row.flushed_to = position - position % 4096
         if file is not None and behind > 0:
             clear(env, file.name, position - file.start, behind)
-            file.flushed = min(file.flushed, row.flushed_to - file.start) if row.flushed_to > file.start else 0
+            self._cleared[file.name] = None
+        self._cut_at[id(row)] = min(position, self._cut_at.get(id(row), position))
+        self._set_back(row, forced_to)
+
+    def _set_back(self, row: MappedFiles, position: int) -> None:
+        """What is behind *position* was written anew, and is not forced."""
+        row.flushed_to = min(row.flushed_to, position)
+        for file in row.files:
+            file.flushed = max(0, min(file.flushed, position - file.start))
+
+    def flush_begins(self) -> list[str]:
+        """Forces begin that cover everything up to now: the files that were cut, and what the rows say is dirty."""
+        self._cut_at.clear()
+        cleared, self._cleared = list(self._cleared), {}
+        return cleared
+
+    def flush_ended(self) -> None:
+        """They are over; what was cut and written again meanwhile they have not covered."""
+        for row in (self.data, self.index):
+            if id(row) in self._cut_at:
+                self._set_back(row, self._cut_at[id(row)])
 
     def restart(self, entry: Entry) -> None:
         """The log is *entry* alone, which begins a file."""

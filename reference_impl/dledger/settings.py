@@ -14,8 +14,6 @@ cache, and replaces ``currterm`` without forcing it: a power cut can take acknow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from reference_impl.configuration import ConfigurationError
@@ -85,9 +83,3 @@ def parse_peers(name: str, text: str) -> dict[str, str]:
             raise ConfigurationError(f"{name}={text}: {member} is there twice")
         peers[member] = address
     return peers
-
-
-def checked_members(names: Mapping[str, str], peers: Mapping[str, str], self_id: str) -> None:
-    """This member must be one of the group; *names* gives the properties' names for the complaint."""
-    if self_id not in peers:
-        raise ConfigurationError(f"{names['self_id']}={self_id}: not among {', '.join(peers) or 'no peers'}")

@@ -59,6 +59,8 @@ class SmallFile:
 
     def __init__(self, path: str, forcing: Forcing, *, is_forced: bool) -> None:
         self._path, self._forcing, self._is_forced = path, forcing, is_forced
+        self._is_busy = False
+        self._waiting: tuple[str, list[Done]] | None = None
 
     def load(self, env: Environment) -> str:
         """The text; empty where there is no file."""
@@ -66,12 +68,15 @@ class SmallFile:
         return env.read(self._path, 0, size).decode("utf-8", "replace") if size > 0 else ""
 
     def save(self, env: Environment, text: str, done: Done) -> None:
-        """Replace the content. ``OSError`` where it cannot be written; *done* when it is as safe as it gets."""
-        if self._is_forced:
-            self._replace_forced(env, text, done)
-        else:
+        """Replace the content. ``OSError`` where it cannot be written; *done* when it is as safe as it gets. A forced
+        save that comes while another is under way begins when that is over; the last of several counts for all."""
+        if not self._is_forced:
             self._replace_as_apache(env, text)
             done(env)
+        elif self._is_busy:
+            self._waiting = (text, [*(self._waiting[1] if self._waiting else []), done])
+        else:
+            self._replace_forced(env, text, [done])
 
     def _replace_as_apache(self, env: Environment, text: str) -> None:
         temporary = f"{self._path}.tmp"
@@ -82,21 +87,25 @@ class SmallFile:
         env.rename(temporary, self._path)
         self._forcing.names_changed()
 
-    def _replace_forced(self, env: Environment, text: str, done: Done) -> None:
+    def _replace_forced(self, env: Environment, text: str, done: list[Done]) -> None:
         temporary = f"{self._path}.tmp"
         self._write(env, temporary, text)
+        self._is_busy = True
 
         def written(env: Environment, error: str) -> None:
-            if error:
-                raise OSError(error)
+            _check(error)
             env.rename(temporary, self._path)
             self._forcing.names_changed()
             self._forcing.force(env, self._path, named)
 
         def named(env: Environment, error: str) -> None:
-            if error:
-                raise OSError(error)
-            done(env)
+            _check(error)
+            self._is_busy = False
+            waiting, self._waiting = self._waiting, None
+            if waiting is not None:
+                self._replace_forced(env, *waiting)
+            for one in done:
+                one(env)
 
         self._forcing.force(env, temporary, written)
 
@@ -104,3 +113,9 @@ class SmallFile:
         data = text.encode()
         env.write(path, 0, data)
         env.truncate(path, len(data))
+
+
+def _check(error: str) -> None:
+    """After a failed force nobody knows what is on the disk: this ends the node."""
+    if error:
+        raise OSError(error)

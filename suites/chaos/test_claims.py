@@ -16,7 +16,6 @@ import pytest
 
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
-from checkers.verdict import Outcome
 from harness.run import RunResult
 from suites.chaos.came_out import came_out
 
@@ -223,7 +222,6 @@ def test_cl_36_and_37_what_a_power_cut_takes(chaos_run, backend, name, least):
     """Asynchronous flush loses the tail in nearly every cut, synchronous flush nothing in any. Real cuts: one each."""
     seeds = range(10) if backend == "sim" else range(1)
     results = [chaos_run(name, seed=seed) for seed in seeds]
-    assert {result.outcome for result in results} == {Outcome.PASS}
     accounting = [next(v for v in result.verdicts if v.check == "accounting") for result in results]
     losing = sum(verdict.measures["lost"] > 0 for verdict in accounting)
     if least == 0:

@@ -101,7 +101,7 @@ def test_it_fails_for_the_reason_it_names(chaos_run: Callable[..., RunResult], n
 def test_a_broker_that_does_better_passes_with_the_same_seed(chaos_run: Callable[..., RunResult], name: str) -> None:
     scenario = FINDINGS[name].mended(load(find(name)))
     mended = replace(scenario, expect=Expect(lost=scenario.expect.lost, replicas=scenario.expect.replicas))
-    result = chaos_run(mended)
+    result = chaos_run(mended, expect=("PASS", "UNKNOWN"))
     assert anomalies(result) == []
     unknown = [reason for verdict in result.verdicts for reason in verdict.reasons]
     assert all("nothing was unwritten" in reason for reason in unknown), "a cut that takes nothing cannot be told"
@@ -138,8 +138,7 @@ def test_a_power_cut_alone_can_bring_old_records_back_too() -> None:
 def test_a_finding_that_is_not_shown_is_unknown_and_not_as_expected(chaos_run: Callable[..., RunResult]) -> None:
     """The negative control stayed silent: such a run must not pass for a proof that the broker was mended."""
     name = "finding-old-records-come-back"
-    result = chaos_run(FINDINGS[name].mended(load(find(name))))
-    assert result.outcome is Outcome.UNKNOWN
+    result = chaos_run(FINDINGS[name].mended(load(find(name))), expect="UNKNOWN")
     (expectation,) = [verdict for verdict in result.verdicts if verdict.check == EXPECTATION]
     assert "show a failure of the kind 'resurrected', and none was seen" in expectation.reasons[0]
     assert not is_as_expected(result.outcome, result.verdicts)

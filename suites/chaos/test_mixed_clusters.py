@@ -53,7 +53,6 @@ def test_a_mixed_pair_gets_the_verdict_of_a_pure_one(
     mixed = chaos_run(path, target=target)
     pure = run_scenario(path, seed=mixed.seed, keep="none")
     assert checks(mixed) == checks(pure)
-    assert mixed.outcome is Outcome.PASS, [verdict.to_json() for verdict in mixed.verdicts if verdict.outcome]
     assert mixed.folder is not None
     run = runfolder.read_run(mixed.folder)
     assert set(run["targets"].values()) == {"reference", "rocketmq:4.9.7"}

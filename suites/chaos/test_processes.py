@@ -25,7 +25,7 @@ import pytest
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
-from checkers.verdict import Anomaly, Outcome
+from checkers.verdict import Anomaly
 from harness import runfolder
 from harness.run import RunResult
 
@@ -91,7 +91,6 @@ def run(chaos_run: Callable[..., RunResult], tmp_path: Path) -> Callable[..., Se
             SCENARIO.format(name=f"{fault}-{flush}".replace("_", "-"), fault=fault, flush=flush, properties=properties)
         )
         result = chaos_run(path, target=target)
-        assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
         assert result.folder is not None
         history = runfolder.load_history(result.folder)
         (the_fault,) = RunFacts.from_run(runfolder.read_run(result.folder), history).faults

@@ -23,7 +23,7 @@ def test_a_kill_takes_the_newest_of_each_queue_and_nothing_else(chaos_run) -> No
     """In nearly every seed: a commit just before the kill leaves nothing to take."""
     failed = 0
     for seed in SEEDS:
-        result = chaos_run(scenario(), seed=seed)
+        result = chaos_run(scenario(), seed=seed, expect=None)
         (accounting,) = [verdict for verdict in result.verdicts if verdict.check == "accounting"]
         failed += result.outcome is Outcome.FAIL
         assert (accounting.outcome is Outcome.FAIL) is (accounting.measures["lost"] > 0)
@@ -35,4 +35,4 @@ def test_a_kill_takes_the_newest_of_each_queue_and_nothing_else(chaos_run) -> No
 def test_without_them_the_same_kill_takes_nothing(chaos_run) -> None:
     honest = dataclasses.replace(scenario(), properties={}, expect=load(find("single-master-kill")).expect)
     for seed in SEEDS:
-        assert chaos_run(honest, seed=seed).outcome is Outcome.PASS
+        chaos_run(honest, seed=seed)

@@ -12,14 +12,31 @@ from harness import pytest_plugin
 pytest_plugins = ["pytester"]
 
 TESTS = """
-from checkers.verdict import Outcome
 from suites.unit.harness.tiny import KILL, tiny
 
 def test_holds(chaos_run):
-    assert chaos_run(tiny(KILL)).outcome is Outcome.PASS
+    assert chaos_run(tiny(KILL)).outcome == "PASS"
 
 def test_breaks(chaos_run):
-    assert chaos_run(tiny(KILL), defects=("skip-last-record",)).outcome is Outcome.PASS
+    chaos_run(tiny(KILL), defects=("skip-last-record",))
+"""
+
+EXPECTED = """
+import pytest
+from suites.unit.harness.tiny import KILL, tiny
+
+BUG = ("skip-last-record",)
+
+@pytest.mark.parametrize("expect", ["FAIL", ("UNKNOWN", "FAIL"), None])
+def test_meant(chaos_run, expect):
+    assert str(chaos_run(tiny(KILL), defects=BUG, expect=expect).outcome) == "FAIL"
+
+def test_a_pass_where_a_failure_is_meant(chaos_run):
+    chaos_run(tiny(KILL), expect="FAIL")
+
+def test_no_outcome(chaos_run):
+    with pytest.raises(ValueError, match="expect='failed' is no outcome: PASS, UNKNOWN, FAIL"):
+        chaos_run(tiny(KILL), expect="failed")
 """
 
 
@@ -48,6 +65,13 @@ def test_a_failing_chaos_test_prints_the_replay_command_and_keeps_its_run(chaos)
     assert (good["backend"], good["target"], good["verdict"], bad["verdict"]) == ("sim", "reference", "PASS", "FAIL")
     assert len(good["history_sha256"]) == 64
     assert good["seed"] != bad["seed"], "a function of the test's id"
+
+
+def test_a_run_is_held_to_what_its_test_expects(chaos):
+    chaos.makepyfile(EXPECTED)
+    result = chaos.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["*a_pass_where_a_failure_is_meant*", "expected FAIL", "PASS  tiny*"])
 
 
 def test_seed_and_folder_can_be_given(chaos, tmp_path):
