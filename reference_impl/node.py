@@ -48,7 +48,7 @@ def known_properties(kind: Kind) -> list[str]:
     from reference_impl.store import StoreConfig
 
     every = BrokerConfig.from_properties({"release": "5.3.3"})
-    return [*every.described(), *StoreConfig.property_names(), *ReplicationConfig.names()]
+    return [*every.described(), *StoreConfig.property_names(), *ReplicationConfig.names(), *DLedgerConfig.names()]
 
 
 def _name_server(properties: Mapping[str, str]) -> NameServer:
@@ -60,7 +60,12 @@ def _name_server(properties: Mapping[str, str]) -> NameServer:
 def _broker(properties: Mapping[str, str]) -> Broker:
     from reference_impl.broker import Broker, BrokerConfig
 
-    return Broker(BrokerConfig.from_properties(properties))
+    config = BrokerConfig.from_properties(properties)
+    if config.in_group:
+        from reference_impl.broker.group_broker import GroupBroker
+
+        return GroupBroker(config)
+    return Broker(config)
 
 
 def _dledger(properties: Mapping[str, str]) -> DLedgerNode:

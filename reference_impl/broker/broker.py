@@ -10,11 +10,12 @@ request is looked up by its code in one table of handlers; a handler returns its
     ticks   5 s parked pulls, 10 s silent clients, 5 s consumer offsets, 10 s delay offsets, 30 s registration
     stop    connections of clients end, the store flushes, tables are written, the NameServers are told, exit
 
-Copies of the log are :mod:`reference_impl.replication`'s business, which is asked first about links and timers; what
-clients see differently on a slave is :mod:`reference_impl.broker.slave`'s. A slave delivers no delayed messages,
-asks about no transactions, and writes only the consumer offsets by itself: its other tables are its master's. With
-5.x's acting masters a broker knows the others of its name (:mod:`~reference_impl.broker.members`), and may have to wait
-for them before it registers (:mod:`~reference_impl.broker.pre_online`).
+What a member of a DLedger group does otherwise is :mod:`reference_impl.broker.group_broker`'s. Copies of the log are
+:mod:`reference_impl.replication`'s business, which is asked first about links and timers; what clients see differently
+on a slave is :mod:`reference_impl.broker.slave`'s. A slave delivers no delayed messages, asks about no transactions,
+and writes only the consumer offsets by itself: its other tables are its master's. With 5.x's acting masters a broker
+knows the others of its name (:mod:`~reference_impl.broker.members`), and may have to wait for them before it registers
+(:mod:`~reference_impl.broker.pre_online`).
 
 Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. SQL92 filters,
 request-reply and POP are not served.
@@ -23,7 +24,7 @@ request-reply and POP are not served.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Final
+from typing import Final, Protocol
 
 from reference_impl.broker.admin import Admin
 from reference_impl.broker.config import BrokerConfig
@@ -69,6 +70,13 @@ _SWEEP, _CLIENTS, _OFFSETS, _DELAYS = (("broker", name) for name in ("sweep", "c
 _UNSAVED = ("broker", "unsaved")
 
 
+class Timed(Protocol):
+    """A part that has timers of its own."""
+
+    def on_timer(self, env: Environment, key: Hashable) -> bool:
+        """Whether the timer was its own."""
+
+
 class Broker:
     """A broker node (``Role``).
 
@@ -81,27 +89,19 @@ class Broker:
         self.config = config
         self.state, self.registration = self._build_state(config)
         state = self.state
-        self.replication = Replication(
-            ReplicationConfig.from_properties(config.properties),
-            state.store,
-            state.remoting,
-            TablesOfSlave(state),
-            listen_address=config.ha_listen_address,
-            own_address=config.address,
-        )
+        self.replication = self._build_replication(state)
         self.registration.on_master = self.replication.master_learned
         self._members = MemberGroup(config, state.remoting, state.topics, self.replication)
         self._pre_online = PreOnline(state, self._members, self.replication, self._go_online)
         self.pulls = Pulls(state)
         self._membership = Membership(state)
         self._transaction_check = TransactionCheck(state)
-        self._handlers = self._all_handlers()
-        if config.is_slave:
-            self._handlers = slave_handlers(state, self._handlers)
+        self._handlers_of_master = self._all_handlers()
+        self._handlers = self._handlers_for(config)
         self._main_port_only = frozenset(self.pulls.handlers())
         self._fast_listener = config.listen_addresses[1]
         self._ticks = self._ticks_by_timer()
-        self._timed = (
+        self._timed: tuple[Timed, ...] = (
             state.store,
             state.remoting,
             self.replication,
@@ -113,9 +113,26 @@ class Broker:
         )
         self._stopping = False
 
+    def _build_store(self, config: BrokerConfig) -> MessageStore:
+        return MessageStore(store_config(config))
+
+    def _build_replication(self, state: State) -> Replication:
+        return Replication(
+            ReplicationConfig.from_properties(state.config.properties),
+            state.store,
+            state.remoting,
+            TablesOfSlave(state),
+            listen_address=state.config.ha_listen_address,
+            own_address=state.config.address,
+        )
+
+    def _handlers_for(self, config: BrokerConfig) -> dict[int, Handler]:
+        """What the role that *config* names answers."""
+        return slave_handlers(self.state, self._handlers_of_master) if config.is_slave else self._handlers_of_master
+
     def _build_state(self, config: BrokerConfig) -> tuple[State, Registration]:
         """What the parts share, and who tells NameServers of it."""
-        store = MessageStore(_store_config(config))
+        store = self._build_store(config)
         store.on_arrived = self._arrived
         remoting = Remoting(self._handle, on_gone=self._connection_gone)
         topics = TopicTable(config)
@@ -174,8 +191,13 @@ class Broker:
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         env.set_timer(_OFFSETS, FIRST_SAVE_NS)
         self.state.rates.start(env)
+        self._start_role(env)
+        env.note("broker_started", address=self.config.address, log_end=self.state.store.log_end)
+
+    def _start_role(self, env: Environment) -> None:
+        """Act as what the configuration says."""
         if not self.config.is_slave:
-            env.set_timer(_DELAYS, FIRST_SAVE_NS)
+            self._save_delays_from_now_on(env)
             if not self.config.starts_isolated:
                 self._deliver(env)
         self.replication.start(env)
@@ -183,7 +205,6 @@ class Broker:
         if self.config.acts:
             self._members.start(env)
         self._pre_online.start(env)
-        env.note("broker_started", address=self.config.address, log_end=self.state.store.log_end)
 
     def _go_online(self, env: Environment, least_id: int, least_address: Address) -> None:
         """Isolated no more (RocketMQ: BrokerController#startService)."""
@@ -198,6 +219,15 @@ class Broker:
         """What a master does by itself: delayed messages, and questions about transactions."""
         self.state.delays.start(env)
         self._transaction_check.start(env)
+
+    def _save_delays_from_now_on(self, env: Environment) -> None:
+        env.set_timer(_DELAYS, FIRST_SAVE_NS)
+
+    def _deliver_no_more(self, env: Environment) -> None:
+        """A slave now: its master delivers, and asks."""
+        env.cancel_timer(_DELAYS)
+        self.state.delays.stop(env)
+        self._transaction_check.stop(env)
 
     def _load(self, env: Environment) -> None:
         state = self.state
@@ -352,7 +382,8 @@ class Broker:
         self.state.files.delays.save(env, self.state.delays.file_text())
 
 
-def _store_config(config: BrokerConfig) -> StoreConfig:
+def store_config(config: BrokerConfig) -> StoreConfig:
+    """The store's settings; :class:`ConfigurationError` for one that it cannot have."""
     try:
         return StoreConfig.from_properties({**config.properties, "storeHost": config.address})
     except ValueError as error:

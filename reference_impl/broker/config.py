@@ -28,6 +28,9 @@ T = TypeVar("T")
 MASTER_ID: Final = 0
 """The brokerId of a master."""
 
+UNDECIDED_ID: Final = -1
+"""The brokerId of a member of a DLedger group before its first role is known."""
+
 
 @dataclass(frozen=True)
 class BrokerConfig:
@@ -70,6 +73,7 @@ class BrokerConfig:
     delay_levels: tuple[int, ...] = ()
     start_accept_send_ms: int = 0
     metadata_sync: bool = False
+    in_group: bool = False
     enable_slave_acting_master: bool = False
     total_replicas: int = 1
     skip_pre_online: bool = False
@@ -134,7 +138,8 @@ class BrokerConfig:
         known.setdefault("broker_ip2", known.get("broker_ip", cls.broker_ip))
         known["ha_listen_port"] = _ha_port(known)
         if known.get("broker_role") != "SLAVE":
-            known["broker_id"] = MASTER_ID  # RocketMQ: BrokerStartup sets it, whatever was configured
+            # RocketMQ: BrokerStartup sets it, whatever was configured
+            known["broker_id"] = UNDECIDED_ID if known.get("in_group") else MASTER_ID
         for key in ("enableRemoteEscape", "lockInStrictMode") if known.get("enable_slave_acting_master") else ():
             if _switch(key, properties.get(key, "false")):
                 raise ConfigurationError(f"{key}={properties[key]}: not implemented, expected false")
@@ -257,6 +262,7 @@ _PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
     ("messageDelayLevel", "delay_levels", _delay_levels),
     ("startAcceptSendRequestTimeStamp", "start_accept_send_ms", _integer),
     ("metadataSync", "metadata_sync", _switch),
+    ("enableDLegerCommitLog", "in_group", _switch),
 )
 
 _PROPERTIES_5X: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
@@ -311,6 +317,8 @@ def _checked(config: BrokerConfig) -> BrokerConfig:
         )
     if config.is_slave and config.broker_id <= MASTER_ID:
         raise ConfigurationError(f"brokerId={config.broker_id}: a slave's brokerId must be greater than 0")
+    if config.in_group and (config.is_slave or config.acts):
+        raise ConfigurationError("enableDLegerCommitLog=true: not with brokerRole=SLAVE or enableSlaveActingMaster")
     for name, value in (
         ("brokerHeartbeatInterval", config.heartbeat_interval_ns),
         ("syncBrokerMemberGroupPeriod", config.member_group_period_ns),

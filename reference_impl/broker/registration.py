@@ -65,6 +65,10 @@ class Registration:
         """Register everywhere now, then periodically."""
         if not self.is_isolated:
             self.register(env)
+        self.start_later(env)
+
+    def start_later(self, env: Environment) -> None:
+        """Register everywhere in ten seconds, then periodically."""
         env.set_timer(_KEY, FIRST_PERIODIC_NS)
 
     def go_online(self, env: Environment) -> None:

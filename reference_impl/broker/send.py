@@ -60,6 +60,7 @@ PUT_CODES: Final[Mapping[PutStatus, int]] = {
     PutStatus.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
     PutStatus.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
     PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH: ResponseCode.SYSTEM_ERROR,
+    PutStatus.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_ERROR,
     PutStatus.UNKNOWN_ERROR: ResponseCode.SYSTEM_ERROR,
 }
 """RocketMQ: SendMessageProcessor#handlePutMessageResult."""
@@ -73,6 +74,7 @@ _REMARKS: Final[Mapping[PutStatus, str]] = {
     PutStatus.PROPERTIES_SIZE_EXCEEDED: "the message is illegal, maybe msg body or properties length not matched. msg "
     "body length limit {size}B, msg properties length limit 32KB.",
     PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH: NOT_ENOUGH_REPLICAS,
+    PutStatus.OS_PAGE_CACHE_BUSY: "[PC_SYNCHRONIZED]broker busy, start flow control for a while",
     PutStatus.UNKNOWN_ERROR: "UNKNOWN_ERROR",
 }
 
@@ -252,7 +254,9 @@ class Sends:
         if not status.is_stored:
             counters.puts_failed += 1
             remark = result.remark or _REMARKS[status].format(size=self._state.config.max_message_size)
-            return Command(PUT_CODES[status], self._fields, remark=remark)
+            is_busy = status is PutStatus.OS_PAGE_CACHE_BUSY and self._state.config.is_5x
+            code = ResponseCode.SYSTEM_BUSY if is_busy else PUT_CODES[status]
+            return Command(code, self._fields, remark=remark)
         counters.messages_put += len(result.physical_offsets)
         counters.bytes_put += len(put.body)
         places = result.physical_offsets

@@ -71,6 +71,7 @@ DEFINITE_FAILURES: Final = frozenset(
         Code.UNKNOWN_GROUP,
         Code.UNKNOWN_MEMBER,
         Code.NOT_LEADER,
+        Code.UNEXPECTED_ARGUMENT,
         Code.DISK_FULL,
         Code.REQUEST_WITH_EMPTY_BODYS,
         Code.LEADER_PENDING_FULL,

@@ -91,10 +91,17 @@ _STAMP_SIZE: Final = 8
 
 
 class Engine:
-    """One member. ``OSError``, ``WrongFileSize`` and ``LogDamaged`` from :meth:`load`."""
+    """One member. ``WrongFileSize`` and ``LogDamaged`` from :meth:`load`. *expires*: it deletes old files."""
 
     def __init__(
-        self, config: DLedgerConfig, settings: Settings, remoting: Remoting, log: FileLog, forcing: Forcing
+        self,
+        config: DLedgerConfig,
+        settings: Settings,
+        remoting: Remoting,
+        log: FileLog,
+        forcing: Forcing,
+        *,
+        expires: bool = True,
     ) -> None:
         self.config, self.settings, self.log = config, settings, log
         self.member = Member()
@@ -108,6 +115,7 @@ class Engine:
         self.flush = LogFlush(log, forcing, config.flush_file_interval, is_strict=is_strict)
         self.flush.on_forced = self._forced
         self.expiry = Expiry(config, log)
+        self._expires = expires
         self._gate: deque[tuple[int, int, Effect]] = deque()
         self._terms = self._terms_saved = 0
         self._forced_writes = 0
@@ -115,8 +123,9 @@ class Engine:
         self._references = 0
         self._asked: dict[int, tuple[Link, Command]] = {}
         self._proposed: dict[int, OnDone] = {}
-        self._accepted: Accepted | None = None
+        self._accepted: dict[int, Accepted] = {}
         self._inputs: deque[Input] = deque()
+        self._told: list[mapped_files.Done] = []
         self._is_stepping = self._is_stopped = False
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -134,7 +143,8 @@ class Engine:
     def start(self, env: Environment) -> None:
         """Take part. Everything recovered is forced first where that counts."""
         env.set_timer(_CHECKPOINT, self.config.check_point_interval * MS)
-        self.expiry.start(env)
+        if self._expires:
+            self.expiry.start(env)
         self.happens(env, Start())
         if self.settings.is_strict:
             end_index = self.log.end_index
@@ -210,10 +220,8 @@ class Engine:
         or before this returns."""
         ref = self._next()
         self._proposed[ref] = on_done
-        self._accepted = None
         self.happens(env, Propose(ref, bodies))
-        accepted, self._accepted = self._accepted, None
-        return accepted
+        return self._accepted.pop(ref, None)
 
     def _next(self) -> int:
         self._references += 1
@@ -222,16 +230,18 @@ class Engine:
     # --- one step ---------------------------------------------------------------------------------------------------
 
     def happens(self, env: Environment, happened: Input) -> None:
-        """Carry out what follows; what happens meanwhile comes after it."""
+        """Carry out what follows; what happens meanwhile comes after it. Whoever is told of a step's outcome is told
+        when it is over, and may propose again."""
         self._inputs.append(happened)
         if self._is_stepping or self._is_stopped:
             return
         self._is_stepping = True
-        try:
-            while self._inputs:
-                self._step(env, self._inputs.popleft())
-        finally:
-            self._is_stepping = False
+        while self._inputs:
+            self._step(env, self._inputs.popleft())
+        self._is_stepping = False
+        told, self._told = self._told, []
+        for tell in told:
+            tell(env)
 
     def _step(self, env: Environment, happened: Input) -> None:
         for effect in step(self.settings, self.member, self.log, env.now(), env.rng, happened):
@@ -269,19 +279,22 @@ class Engine:
         env.note(effect.event, **effect.fields)
 
     def _accept(self, env: Environment, effect: Accepted) -> None:
-        self._accepted = effect
+        self._accepted[effect.ref] = effect
 
     def _done(self, env: Environment, effect: Done) -> None:
-        self._proposed.pop(effect.ref)(env, effect)
+        on_done = self._proposed.pop(effect.ref)
+        self._told.append(lambda env: on_done(env, effect))
 
     def _role_changed(self, env: Environment, effect: RoleChanged) -> None:
         env.note("role_changed", role=effect.role, term=self.member.term, heard=effect.term, leader=effect.leader)
         if self.on_role is not None:
-            self.on_role(env, effect)
+            on_role = self.on_role
+            self._told.append(lambda env: on_role(env, effect))
 
     def _committed(self, env: Environment, effect: Committed) -> None:
         if self.on_committed is not None:
-            self.on_committed(env, effect.index)
+            on_committed = self.on_committed
+            self._told.append(lambda env: on_committed(env, effect.index))
 
     # --- the gate ---------------------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ class Expiry:
             if not self._is_due(env, percent):
                 break
             env.note("data_file_deleted", file=self._log.data.files[0].name)
-            self._log.expire_first_file()
+            self._log.data.drop_first(env)
         self.start(env)
         return True
 

@@ -18,6 +18,7 @@ Limits. One life, one environment: :meth:`load` keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from reference_impl.dledger.entry import (
@@ -41,6 +42,16 @@ INDEX_FILE_SIZE: Final = 5 * 1024 * 1024 * UNIT_SIZE
 _CHUNK: Final = 64 * 1024
 
 
+class DataFiles(MappedFiles):
+    """Tells when its oldest file goes, whoever deletes it."""
+
+    on_dropped: Callable[[Environment], None]
+
+    def drop_first(self, env: Environment) -> None:
+        super().drop_first(env)
+        self.on_dropped(env)
+
+
 class FileLog:
     """The log below *folder*. Load it with :func:`reference_impl.dledger.recovery.recover`."""
 
@@ -55,7 +66,8 @@ class FileLog:
         is_strict: bool = False,
     ) -> None:
         folders = data_folders or (f"{folder}/data",)
-        self.data = MappedFiles(folders, data_file_size, forcing, is_strict=is_strict)
+        self.data = DataFiles(folders, data_file_size, forcing, is_strict=is_strict)
+        self.data.on_dropped = self._first_file_is_gone
         self.index = MappedFiles(f"{folder}/index", index_file_size, forcing, is_strict=is_strict)
         self.begin_index = self.end_index = self.end_term = -1
         self.writes = 0
@@ -183,10 +195,8 @@ class FileLog:
         self.data.flushed_to, self.index.flushed_to = entry.pos, entry.index * UNIT_SIZE
         self.append(entry)
 
-    def expire_first_file(self) -> None:
-        """Delete the oldest data file; the log begins with the first entry of the next."""
-        env = self._opened
-        self.data.drop_first(env)
+    def _first_file_is_gone(self, env: Environment) -> None:
+        """The log begins with the first entry of the next file."""
         head = decode_head(self.data.read(env, self.data.start, HEAD_SIZE))
         self.begin_index = head.index if head is not None else -1
         while len(self.index.files) > 1 and self.index.files[0].end <= self.begin_index * UNIT_SIZE:

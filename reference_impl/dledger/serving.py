@@ -4,7 +4,7 @@ Question: what does a client get from a leader, and from another member?
 
 Model (DLedger: DLedgerServer#handleAppend, #handleGet, #handleMetadata). Only a leader appends and reads.
 
-    append   NOT_LEADER, LEADER_TRANSFERRING, LEADER_PENDING_FULL, an empty batch: certainly not in the log.
+    append   NOT_LEADER, LEADER_TRANSFERRING, LEADER_PENDING_FULL, an empty batch, too large: certainly not in the log.
              Otherwise it is in the leader's log, and answered when a quorum has it (:mod:`.completing`)
     read     a committed entry at once: it never changes. That there is *no* such entry is said only after a quorum has
              confirmed this leader since, and the leader has committed an entry of its term
@@ -14,11 +14,14 @@ Deviation: DLedger's leader reads entries that are not committed, and says what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET
 
 from reference_impl.dledger.codes import Code, Role
 from reference_impl.dledger.committing import advance
 from reference_impl.dledger.completing import answer_read, echoed, wait_for_quorum
+from reference_impl.dledger.entry import BLANK_SIZE, HEAD_SIZE, RECORD_SIZE_MAX
 from reference_impl.dledger.events import Accepted, Done
 from reference_impl.dledger.messages import (
     AppendRequest,
@@ -35,7 +38,7 @@ from reference_impl.dledger.turn import Turn
 
 def on_append(turn: Turn, ref: int, request: AppendRequest) -> None:
     """One entry of a client."""
-    code = _refusal(turn, 1)
+    code = _refusal(turn, (request.body,))
     if code is not None:
         refuse_append(turn, ref, request, code)
         return
@@ -51,7 +54,7 @@ def refuse_append(turn: Turn, ref: int, request: Message, code: Code) -> None:
 
 def on_propose(turn: Turn, ref: int, bodies: tuple[bytes, ...]) -> None:
     """One entry or several of this process."""
-    code = _refusal(turn, len(bodies))
+    code = _refusal(turn, bodies)
     if code is not None:
         turn.effects.append(Done(ref, code))
         return
@@ -61,7 +64,7 @@ def on_propose(turn: Turn, ref: int, bodies: tuple[bytes, ...]) -> None:
     _go_on(turn)
 
 
-def _refusal(turn: Turn, count: int) -> Code | None:
+def _refusal(turn: Turn, bodies: Sequence[bytes]) -> Code | None:
     member = turn.member
     if member.role != Role.LEADER:
         return Code.NOT_LEADER
@@ -69,7 +72,10 @@ def _refusal(turn: Turn, count: int) -> Code | None:
         return Code.LEADER_TRANSFERRING
     if len(member.pending) > turn.settings.max_pending:
         return Code.LEADER_PENDING_FULL
-    return None if count else Code.REQUEST_WITH_EMPTY_BODYS
+    if not bodies:
+        return Code.REQUEST_WITH_EMPTY_BODYS
+    most = min(RECORD_SIZE_MAX, turn.tail.file_size - BLANK_SIZE)
+    return Code.UNEXPECTED_ARGUMENT if max(map(len, bodies)) + HEAD_SIZE > most else None
 
 
 def _go_on(turn: Turn) -> None:

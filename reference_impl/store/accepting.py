@@ -84,13 +84,13 @@ class Refused(NamedTuple):
 
 
 class Acceptance:
-    """The rules of one store, for files of ``file_size`` bytes."""
+    """The rules of one store, for files of ``file_size`` bytes. *head_size*: what the log adds to every record."""
 
-    def __init__(self, config: StoreConfig, levels: DelayLevels) -> None:
+    def __init__(self, config: StoreConfig, levels: DelayLevels, head_size: int = 0) -> None:
         self._cluster, self._levels = config.broker_cluster_name, levels
         self._body_max = config.max_message_size
         self._record_max = config.max_message_size + _RECORD_MARGIN
-        self._file_size = config.mapped_file_size_commit_log
+        self._file_size = config.mapped_file_size_commit_log - head_size
         self._store_host_size = len(encode_host(config.store_host))
         self._store_bit = STORE_HOST_IPV6 if self._store_host_size == 20 else 0
 

@@ -60,7 +60,7 @@ class Dispatcher:
         is_slave: bool,
     ) -> None:
         self._log, self._queues, self._index, self._checkpoint = log, queues, index, checkpoint
-        self._flags, self._reader, self._is_slave = flags, reader, is_slave
+        self._flags, self._reader, self.is_slave = flags, reader, is_slave
         self._on_flags = on_flags
         self.position = 0
         self.on_arrived: OnArrived | None = None
@@ -101,7 +101,12 @@ class Dispatcher:
     @property
     def is_behind(self) -> bool:
         """Bytes of the log wait to be dispatched."""
-        return self.position < self._log.end
+        return self.position < self.end
+
+    @property
+    def end(self) -> int:
+        """What is below may be dispatched."""
+        return self._log.end
 
     # --- one step ---------------------------------------------------------------------------------------------------
 
@@ -128,7 +133,7 @@ class Dispatcher:
     def _advance(self, env: Environment) -> None:
         """Take the units of all records from ``position`` on. ``OSError`` leaves ``position`` before the culprit."""
         self.position = max(self.position, self._log.start)
-        known, end = self._known, self._log.end
+        known, end = self._known, self.end
         while self.position < end:
             if known and known[0].physical_offset == self.position:
                 record = known[0]
@@ -158,7 +163,7 @@ class Dispatcher:
         elif size > 0:
             env.note("record_skipped", offset=self.position, size=size)
             self.position += size
-        elif self._is_slave:
+        elif self.is_slave:
             return False
         else:
             env.note("log_unreadable", offset=self.position, skipped_to=file.start + file.wrote)
@@ -173,7 +178,7 @@ class Dispatcher:
                 self._touched.append(queue)
             queue.put(env, record.physical_offset, record.size, record.tags_code, record.queue_offset)
             self._checkpoint.logics_ms = record.store_timestamp
-            if self._is_slave:
+            if self.is_slave:
                 self._checkpoint.physic_ms = record.store_timestamp
             self._arrived.append(record)
         if self._index is not None:
@@ -194,7 +199,7 @@ class Dispatcher:
 
     def _announce(self, env: Environment) -> None:
         arrived, self._arrived = self._arrived, []
-        if self.on_arrived is not None and not self._is_slave:
+        if self.on_arrived is not None and not self.is_slave:
             for record in arrived:
                 self.on_arrived(env, record.topic, record.queue_id, record.queue_offset + 1, record.tags_code)
 

@@ -81,20 +81,11 @@ class MessageStore:
         self._forcing = Forcing()
         log = self._build_log(config)
         self._build_tables(config)
-        self._dispatcher = Dispatcher(
-            log,
-            self._queues,
-            self._index,
-            self._checkpoint,
-            self.flags,
-            LogReader(self.delay_levels, check_crc=False, is_whole=False),
-            on_flags=self._update_writable,
-            is_slave=self._is_slave,
-        )
+        self._dispatcher = self._build_dispatcher(log)
         self.reader = Reader(config, log, self._queues)
         self._build_flushes(config, log)
         self.retention = Retention(config, log, self._queues, self._index, self.flags, self._update_writable)
-        self.recovery = Recovery(config, log, self._queues, self._checkpoint, self._dispatcher, self.delay_levels)
+        self.recovery = self._build_recovery(log)
         self._timers = self._timers_by_name()
 
     def _build_log(self, config: StoreConfig) -> MappedFiles:
@@ -112,6 +103,21 @@ class MessageStore:
         self._acceptance = Acceptance(config, self.delay_levels)
         self.log = CommitLog(log, config.store_host, self.delay_levels)
         return log
+
+    def _build_dispatcher(self, log: MappedFiles) -> Dispatcher:
+        return Dispatcher(
+            log,
+            self._queues,
+            self._index,
+            self._checkpoint,
+            self.flags,
+            LogReader(self.delay_levels, check_crc=False, is_whole=False),
+            on_flags=self._update_writable,
+            is_slave=self._is_slave,
+        )
+
+    def _build_recovery(self, log: MappedFiles) -> Recovery:
+        return Recovery(self.config, log, self._queues, self._checkpoint, self._dispatcher, self.delay_levels)
 
     def _build_tables(self, config: StoreConfig) -> None:
         """What is made of the log: queues and index, and how far that is."""
@@ -153,7 +159,7 @@ class MessageStore:
         """Recover what the files hold and start the services. :class:`StoreUnloadable`: a file has a wrong size."""
         is_clean = env.size(self._abort_path) < 0
         try:
-            self.log.files.load(env, _numbered(env, self.log.files.folders))
+            self._load_log(env)
             self._queues.load(env)
         except WrongFileSize as error:
             raise StoreUnloadable(str(error)) from error
@@ -166,6 +172,9 @@ class MessageStore:
         self._at_risk_from = recovered.scanned_from
         at_risk = [] if self.config.count_recovered_as_flushed else self.recovery.files_to_force(recovered.scanned_from)
         self._start(env, at_risk)
+
+    def _load_log(self, env: Environment) -> None:
+        self.log.files.load(env, _numbered(env, self.log.files.folders))
 
     def _start(self, env: Environment, at_risk: list[str]) -> None:
         lock = f"{self.config.store_path_root_dir}/lock"
@@ -275,6 +284,9 @@ class MessageStore:
         if accepted.waits and self.replica_admission is not None and not self.replica_admission():
             on_stored(env, PutResult(PutStatus.IN_SYNC_REPLICAS_NOT_ENOUGH))
             return
+        self._store(env, accepted, on_stored)
+
+    def _store(self, env: Environment, accepted: Accepted, on_stored: OnStored) -> None:
         try:
             records = self._append(env, accepted)
         except FileUnavailable as error:

@@ -106,12 +106,12 @@ def test_expiry_takes_the_first_file() -> None:
     env = FakeEnvironment()
     log = opened(env)
     entries = [put(log, bytes(52)) for _ in range(12)]
-    log.expire_first_file()
+    log.data.drop_first(env)
     for now in (log, opened(env)):
         assert (now.begin_index, now.end_index) == (3, 11)
         assert contents(now) == entries[3:]
     assert "d/index/00000000000000000000" in env.disk, "it holds units 3 and 4"
-    log.expire_first_file()
+    log.data.drop_first(env)
     assert log.begin_index == 6
     assert "d/index/00000000000000000000" not in env.disk
 

@@ -1,0 +1,106 @@
+"""A NameServer and the brokers of a DLedger group on any backend, each of them to be talked to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.backends.backend import Backend, NodeSpec
+from reference_impl.environment import SECOND
+from reference_impl.wire.codes import RequestCode as Code
+from reference_impl.wire.dialect import parse_lenient
+from reference_impl.wire.frame import Command
+from suites.conformance.broker.backend_peer import Talker
+from suites.conformance.broker.peer import create_topic, max_offset, send
+from suites.conformance.replication.pair import SMALL_FILES, Pair, View
+
+GROUP = "broker-a"
+MEMBER_PORT = 40911
+LEADER_WITHIN_NS = 60 * SECOND
+
+
+class GroupOfBrokers(Pair):
+    """Started, with a master in the route. Nodes are ``n0``, ``n1``, …"""
+
+    def __init__(
+        self, backend: Backend, *, size: int = 3, release: str = "4.9.7", defects: tuple[str, ...] = (), **more: str
+    ) -> None:
+        self.backend, self.release, self.defects = backend, release, defects
+        self.events: list[tuple[str, str, dict[str, Any]]] = []
+        backend.on_event = self._event
+        self.nodes = [f"n{number}" for number in range(size)]
+        server = backend.host("namesrv-1")
+        self.namesrv = f"{server}:9876"
+        backend.add_node(NodeSpec("namesrv-1", "namesrv", {"bindAddress": server, "listenPort": "9876"}))
+        for node in self.nodes:
+            backend.add_node(NodeSpec(node, "broker", {**self._own(node), **more}, defects))
+        addresses = {node: f"{backend.host(node)}:10911" for node in self.nodes} | {"namesrv": self.namesrv}
+        addresses |= {f"{node}-member": f"{backend.host(node)}:{MEMBER_PORT}" for node in self.nodes}
+        self.talker = Talker(addresses)
+        self._opaque = 1000
+        backend.add_client("client-1", self.talker)
+        self.views = {node: View(self, node) for node in self.nodes}
+        for node in ("namesrv-1", *self.nodes):
+            self.start(node)
+        self.until(lambda: self.master_node() != "", LEADER_WITHIN_NS)
+
+    def _own(self, node: str) -> dict[str, str]:
+        host = self.backend.host(node)
+        peers = ";".join(f"{name}-{self.backend.host(name)}:{MEMBER_PORT}" for name in self.nodes)
+        return {
+            "brokerName": GROUP,
+            "brokerIP1": host,
+            "namesrvAddr": self.namesrv,
+            "release": self.release,
+            "enableDLegerCommitLog": "true",
+            "dLegerGroup": GROUP,
+            "dLegerPeers": peers,
+            "dLegerSelfId": node,
+            "mappedFileSizeForEntryIndex": "65536",
+            **SMALL_FILES,
+        }
+
+    # --- who is what ------------------------------------------------------------------------------------------------
+
+    def route(self) -> Mapping[int, str]:
+        """Broker id → node, as the NameServer has it; empty where it has nothing."""
+        answer = self.ask(Command(Code.GET_BROKER_CLUSTER_INFO), "namesrv:", SECOND)
+        table = parse_lenient(answer.body)["brokerAddrTable"] if answer is not None else {}
+        by_address = {f"{self.backend.host(node)}:10911": node for node in self.nodes}
+        addresses = table.get(GROUP, {}).get("brokerAddrs", {})
+        return {int(number): by_address[address] for number, address in addresses.items()}
+
+    def master_node(self) -> str:
+        """The node with id 0 in the route; empty where there is none."""
+        return self.route().get(0, "")
+
+    def wait_for_master(self, *, other_than: str = "") -> str:
+        """The next one; it answers."""
+        self.until(lambda: self.master_node() not in ("", other_than), LEADER_WITHIN_NS)
+        node = self.master_node()
+        self.until(lambda: self.is_up(node), LEADER_WITHIN_NS)
+        return node
+
+    @property
+    def leader(self) -> View:
+        """The master."""
+        return self.views[self.master_node()]
+
+    def followers(self) -> list[str]:
+        master = self.master_node()
+        return [node for node in self.nodes if node != master]
+
+    # --- messages ---------------------------------------------------------------------------------------------------
+
+    def make_topic(self, topic: str) -> None:
+        create_topic(self.leader, topic)
+
+    def sent(self, topic: str, body: bytes) -> int:
+        """The queue offset of a message that the master has acknowledged."""
+        answer = send(self.leader, topic, body)
+        assert answer.code == 0, answer
+        return int(answer.fields["queueOffset"])
+
+    def is_everywhere(self, topic: str, count: int) -> bool:
+        """Every broker can serve *count* messages of queue 0."""
+        return all(max_offset(self.views[node], topic) >= count for node in self.nodes)
