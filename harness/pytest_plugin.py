@@ -127,10 +127,16 @@ def _no_java() -> str:
     return ""
 
 
+def _no_engine() -> str:
+    from faults.mechanisms import engine
+
+    return engine.lack()
+
+
 FACTS: Final[dict[str, Callable[[], str]]] = {
     "root": lambda: "" if os.geteuid() == 0 else "not root",
     "java": _no_java,
-    "docker": lambda: "" if Path("/var/run/docker.sock").exists() else "no Docker socket",
+    "docker": _no_engine,
 }
 """What a test may require of the machine → why it is not to be had here (empty: it is)."""
 

@@ -10,6 +10,8 @@ interfaces.
 ``inside(namespace)`` moves the *calling thread* and is undone on leaving; sockets made there stay there for life. So
 one process can own sockets in many namespaces, and one namespace can hold many addresses (the harness's clients).
 
+A namespace is named as ``ip netns`` names it, or by a path (``/proc/PID/ns/net``: that of a container).
+
 Limits. Linux, CAP_SYS_ADMIN and CAP_NET_ADMIN. A namespace outlives its name as long as a process or socket is in it.
 """
 
@@ -71,9 +73,9 @@ def create_node(run: str, node: str, port: int, hosts: Sequence[str]) -> str:
     return name
 
 
-def add_host(namespace: str, host: str) -> None:
+def add_host(namespace: str, host: str, prefix_length: int = PREFIX_LENGTH) -> None:
     """One more address for a namespace."""
-    call(["ip", "-n", namespace, "address", "add", f"{host}/{PREFIX_LENGTH}", "dev", "eth0"])
+    call(argv_inside(namespace, ["ip", "address", "add", f"{host}/{prefix_length}", "dev", "eth0"]))
 
 
 def delete_namespace(name: str) -> bool:

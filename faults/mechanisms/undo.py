@@ -16,6 +16,8 @@ is ours, by name, by start time or by a marker that only our processes carry, an
     detach_loop        image              after its file system was unmounted
     remove_link        link               a symbolic link that leads into such a folder
     remove_folder      folder             its name begins with ``mqc-``, nothing is mounted in it
+    remove_container   engine, name, run  with everything that runs in it; its label names the run
+    remove_network     engine, name, run  of the engine; its label names the run
 """
 
 from __future__ import annotations
@@ -83,6 +85,14 @@ def remove_link(link: Path) -> HealStep:
 
 def remove_folder(folder: Path) -> HealStep:
     return HealStep("remove_folder", {"folder": str(folder)})
+
+
+def remove_container(engine: str, name: str, run: str) -> HealStep:
+    return HealStep("remove_container", {"engine": engine, "name": name, "run": run})
+
+
+def remove_network(engine: str, name: str, run: str) -> HealStep:
+    return HealStep("remove_network", {"engine": engine, "name": name, "run": run})
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------
@@ -154,6 +164,18 @@ def _remove_folder(arguments: Arguments) -> bool:
     return True
 
 
+def _remove_container(arguments: Arguments) -> bool:
+    from faults.mechanisms import engine  # the docker SDK takes a while to load
+
+    return engine.remove_container(str(arguments["engine"]), str(arguments["name"]), str(arguments["run"]))
+
+
+def _remove_network(arguments: Arguments) -> bool:
+    from faults.mechanisms import engine
+
+    return engine.remove_network(str(arguments["engine"]), str(arguments["name"]), str(arguments["run"]))
+
+
 ACTIONS: Mapping[str, Callable[[Arguments], bool]] = {
     "continue_process": _continue_process,
     "kill_process": _kill_process,
@@ -164,5 +186,7 @@ ACTIONS: Mapping[str, Callable[[Arguments], bool]] = {
     "detach_loop": _detach_loop,
     "remove_link": _remove_link,
     "remove_folder": _remove_folder,
+    "remove_container": _remove_container,
+    "remove_network": _remove_network,
 }
 """Name → action; each returns whether there was something to do."""

@@ -53,8 +53,15 @@ class Target(Protocol):
     def role(self, spec: NodeSpec) -> Role:
         """The role object for the simulator; ``BackendUnavailable`` for a target that is not Python."""
 
+    image: str
+    """Of which container image its nodes are made (``harness/backends/docker/images.py``)."""
+
+    def arguments(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        """Write the configuration below *folder* and return what the program is told, and what its environment has
+        besides. The program itself is that of the image, or of :meth:`command`."""
+
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
-        """Write the configuration below *folder* and return (argv, extra environment) for a process."""
+        """The same for a process of this machine: program and arguments, and its environment."""
 
 
 class ClientPeer(Protocol):

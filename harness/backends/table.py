@@ -77,6 +77,7 @@ BACKENDS: Final[dict[str, Row]] = {
             runs_at_once=True,
         ),
         Row("process", "real processes", f"{__package__}.process.offer"),
+        Row("docker", "containers in an engine of this machine", f"{__package__}.docker.offer"),
     )
 }
 DEFAULT: Final = next(iter(BACKENDS))

@@ -42,6 +42,7 @@ class MixedTarget:
         self.name, self._targets = name, targets
         self.has_roles = all(target.has_roles for target in targets.values())
         self.has_defects = any(target.has_defects for target in targets.values())
+        self.image = ""  # each node's is that of its own target
 
     def prepare(self) -> None:
         for target in {target.name: target for target in self._targets.values()}.values():
@@ -52,6 +53,9 @@ class MixedTarget:
 
     def role(self, spec: NodeSpec) -> Role:
         return self.at(spec.name).role(self._plantable(spec))
+
+    def arguments(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        return self.at(spec.name).arguments(self._plantable(spec), folder)
 
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         return self.at(spec.name).command(self._plantable(spec), folder)

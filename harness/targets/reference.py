@@ -28,7 +28,7 @@ from reference_impl.node import build_node
 class ReferenceTarget:
     """``harness.backends.backend.Target`` of our own broker."""
 
-    name = "reference"
+    name = image = "reference"
     has_roles = has_defects = True
 
     def prepare(self) -> None:
@@ -46,13 +46,17 @@ class ReferenceTarget:
         except ConfigurationError as error:
             raise UsageError(f"{spec.name}: {error}", hint="see properties in the scenario") from error
 
-    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+    def arguments(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         config = folder / "config" / f"{spec.kind}.conf"
         config.write_text("".join(f"{name}={value}\n" for name, value in spec.properties.items()))
-        argv = [sys.executable, "-m", reference_impl.__name__, spec.kind, "-c", str(config)]
-        argv += ["--home", str(folder / "data"), "--notes", str(folder / "log" / "notes.jsonl")]
-        argv += [word for name in own_defects(spec) for word in ("--defect", name)]
-        return argv, {"PYTHONPATH": import_path(), "PYTHONUNBUFFERED": "1"}
+        words = [spec.kind, "-c", str(config)]
+        words += ["--home", str(folder / "data"), "--notes", str(folder / "log" / "notes.jsonl")]
+        return [*words, *(word for name in own_defects(spec) for word in ("--defect", name))], {"PYTHONUNBUFFERED": "1"}
+
+    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        words, environment = self.arguments(spec, folder)
+        program = [sys.executable, "-m", reference_impl.__name__]
+        return [*program, *words], {**environment, "PYTHONPATH": import_path()}
 
 
 def import_path() -> str:

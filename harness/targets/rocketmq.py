@@ -91,7 +91,7 @@ class RocketmqTarget:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self.name = f"rocketmq:{version}"
+        self.name = self.image = f"rocketmq:{version}"
 
     def prepare(self) -> None:
         find_java()
@@ -105,7 +105,7 @@ class RocketmqTarget:
             f"{self.name} is a Java program: the simulator cannot run it", hint="--backend process"
         )
 
-    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+    def arguments(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         if spec.defects:
             raise BackendUnavailable(f"{self.name} has no planted bugs", hint="--target reference")
         home = folder / "config"
@@ -114,9 +114,13 @@ class RocketmqTarget:
             (home / "conf" / f"logback_{kind}.xml").write_text(LOGBACK)
         config = home / f"{spec.kind}.conf"
         config.write_text("".join(f"{name}={value}\n" for name, value in properties(spec, folder).items()))
-        jars = f"{jar_folder(self.version)}/*"
-        argv = [str(find_java().executable), *JVM_OPTIONS, f"-Duser.home={folder / 'log'}", "-cp", jars]
-        return [*argv, MAIN_CLASSES[spec.kind], "-c", str(config)], {"ROCKETMQ_HOME": str(home)}
+        words = [f"-Duser.home={folder / 'log'}", MAIN_CLASSES[spec.kind], "-c", str(config)]
+        return words, {"ROCKETMQ_HOME": str(home)}
+
+    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        words, environment = self.arguments(spec, folder)
+        program = [str(find_java().executable), *JVM_OPTIONS, "-cp", f"{jar_folder(self.version)}/*"]
+        return [*program, *words], environment
 
 
 def properties(spec: NodeSpec, folder: Path) -> dict[str, str]:

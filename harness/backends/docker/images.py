@@ -173,20 +173,27 @@ def _anybodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
+def image(client: docker.DockerClient, wanted: str) -> str:
+    """The image that is *wanted* (``reference``, ``rocketmq:VERSION``, ``toxiproxy``), built if it must be; its name."""
+    kind, _, version = wanted.partition(":")
+    if kind == "rocketmq" and version:
+        return rocketmq(client, version)
+    makers = {"reference": reference, "toxiproxy": toxiproxy_server}
+    if wanted not in makers:
+        raise BackendUnavailable(f"there is no image {wanted!r}", hint="reference, rocketmq:VERSION, toxiproxy")
+    return makers[wanted](client)
+
+
 def main(argv: Sequence[str]) -> None:
     """``scripts/images``: make these images and say their names."""
     parser = argparse.ArgumentParser(prog="scripts/images", description="Make the images of nodes.")
     parser.add_argument("image", nargs="+", help="reference, rocketmq:VERSION, toxiproxy")
-    client = engine.connect()
-    for wanted in parser.parse_args(argv).image:
-        kind, _, version = wanted.partition(":")
-        if kind == "rocketmq" and version:
-            name = rocketmq(client, version)
-        elif wanted in ("reference", "toxiproxy"):
-            name = reference(client) if kind == "reference" else toxiproxy_server(client)
-        else:
-            parser.error(f"unknown image {wanted!r}: reference, rocketmq:VERSION, toxiproxy")
-        sys.stdout.write(f"{name}\n")
+    try:
+        client = engine.connect()
+        for wanted in parser.parse_args(argv).image:
+            sys.stdout.write(f"{image(client, wanted)}\n")
+    except (BackendUnavailable, FaultTrouble) as error:
+        sys.exit(f"error: {error.what}\n  hint: {error.hint}")
 
 
 if __name__ == "__main__":

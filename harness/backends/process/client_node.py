@@ -17,10 +17,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from faults.mechanisms import pidfd
 from harness.backends.backend import ClientPeer, NodeSpec
-from harness.backends.process.node import Node
-from harness.errors import ClusterError
+from harness.backends.process.node import ChildLife, Node
 
 READ_BYTES = 256 * 1024
 
@@ -34,24 +32,12 @@ class ClientNode(Node):
         super().__init__(spec, folder, folder)
         self.command, self._peer = command, peer
         self._pipes: _Pipes | None = None
+        self._child: subprocess.Popen[bytes] | None = None
 
     def spawn(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
         with self.output[1].open("ab") as stderr:
-            try:
-                self._child = subprocess.Popen(
-                    argv,
-                    cwd=self.folder,
-                    env={**os.environ, **environment},
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ClusterError(f"{self.name} cannot be started: {error}") from error
-        self.process = pidfd.identify(self._child.pid)
-        self.start_count += 1
-        self.is_ending = False
+            self._child = self.popen(argv, environment, subprocess.PIPE, subprocess.PIPE, stderr)
+        self.begin(ChildLife(self._child))
 
     def attach(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
         """From the loop's thread, once a life: begin to read and to write."""

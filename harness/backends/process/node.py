@@ -13,7 +13,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 import msgspec
 
@@ -25,19 +25,42 @@ from harness.errors import ClusterError
 LAST_LINES = 20
 LAST_BYTES = 16_384
 
+Pipe = int | IO[bytes]
+"""What ``Popen`` takes for a standard stream."""
+
+
+class Life(Protocol):
+    """A process from its start to its end, whoever started it."""
+
+    @property
+    def process(self) -> pidfd.ProcessId | None:
+        """``None`` if it had ended before anybody could look."""
+
+    def exit_code(self) -> int | None:
+        """Negative: the signal; ``None`` while it runs."""
+
+
+class ChildLife:
+    """A process that is our child."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self.process: pidfd.ProcessId | None = pidfd.identify(child.pid)
+
+    def exit_code(self) -> int | None:
+        return self._child.poll()
+
 
 class Node:
     """A server node and the process of its present life, if any."""
 
     def __init__(self, spec: NodeSpec, folder: Path, data: Path) -> None:
         self.spec, self.folder, self.data = spec, folder, data
-        self.process: pidfd.ProcessId | None = None
         self.start_count = 0
-        self.owed_entry: int | None = None
         self.is_ending = False
         """Whether the next end of the process is our own doing."""
         self.last_cut_lost = 0
-        self._child: subprocess.Popen[bytes] | None = None
+        self._life: Life | None = None
         self._notes = NoteReader(self.notes)
         for name in ("log", "config"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -69,31 +92,45 @@ class Node:
         return faketime.environment(self.clock) if self.spec.has_own_clock else {}
 
     def spawn(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start the process; it runs on return. ``ClusterError`` if there is no such program."""
+        """Begin a life as a child of ours; it runs on return. ``ClusterError`` if there is no such program."""
         out, err = self.output
         with out.open("ab") as stdout, err.open("ab") as stderr:
-            try:
-                self._child = subprocess.Popen(
-                    argv,
-                    cwd=self.folder,
-                    env={**os.environ, **environment},
-                    stdin=subprocess.DEVNULL,
-                    stdout=stdout,
-                    stderr=stderr,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ClusterError(f"{self.name} cannot be started: {error}") from error
-        self.process = pidfd.identify(self._child.pid)
+            self.begin(ChildLife(self.popen(argv, environment, subprocess.DEVNULL, stdout, stderr)))
+
+    def popen(
+        self, argv: Sequence[str], environment: Mapping[str, str], stdin: Pipe, stdout: Pipe, stderr: Pipe
+    ) -> subprocess.Popen[bytes]:
+        """A child in a session of its own."""
+        try:
+            return subprocess.Popen(
+                argv,
+                cwd=self.folder,
+                env={**os.environ, **environment},
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ClusterError(f"{self.name} cannot be started: {error}") from error
+
+    def begin(self, life: Life) -> None:
+        """A new life; the last one has ended."""
+        self._life = life
         self.start_count += 1
         self.is_ending = False
+
+    @property
+    def process(self) -> pidfd.ProcessId | None:
+        """The process of the present life, or of the last one."""
+        return None if self._life is None else self._life.process
 
     def state(self) -> NodeState:
         return "dead" if self.process is None else pidfd.state(self.process)
 
     def reap(self) -> int | None:
-        """Take the exit code of a process that has ended (negative: the signal); ``None`` while it runs."""
-        return None if self._child is None else self._child.poll()
+        """Take the exit code of a process that has ended; ``None`` while it runs."""
+        return None if self._life is None else self._life.exit_code()
 
     def new_notes(self) -> list[tuple[int, str, dict[str, Any]]]:
         """(monotonic ns, event, fields) written since the last call."""
