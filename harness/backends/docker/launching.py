@@ -91,7 +91,7 @@ class ContainerLauncher:
             node.begin(ContainerLife(self._client, name))
         except (docker.errors.APIError, requests.exceptions.RequestException) as error:
             raise ClusterError(f"{node.name} cannot be started: {error}") from error
-        self._check_is_here(node)
+        self._check_is_here(node, str(self._client.api.inspect_container(name)["Id"]))
 
     def _make(self, node: Node, name: str, words: list[str], environment: dict[str, str]) -> None:
         wanted = image(self._client, self._target.at(node.name).image)
@@ -118,16 +118,16 @@ class ContainerLauncher:
             ),
         )
 
-    def _check_is_here(self, node: Node) -> None:
-        """A process of that number that is another one would be struck instead of the node."""
+    def _check_is_here(self, node: Node, identity: str) -> None:
+        """A process of that number that is another one would be struck instead of the node; the kernel knows the
+        container of each process as its control group."""
         if node.process is None:
             return
-        marker = f"{undo.MARKER}={self._tag}/{node.name}".encode()
         try:
-            is_ours = marker in Path(f"/proc/{node.process.pid}/environ").read_bytes().split(b"\0")
+            groups = Path(f"/proc/{node.process.pid}/cgroup").read_text()
         except (FileNotFoundError, ProcessLookupError):
             return  # it has ended; its exit is told
-        if not is_ours and pidfd.state(node.process) != "dead":
+        if identity not in groups and pidfd.state(node.process) != "dead":
             raise BackendUnavailable(
                 f"the engine at {self._url} does not run in this process namespace", hint="use an engine of this machine"
             )
