@@ -144,7 +144,7 @@ def _thread_states(pid: int) -> list[str]:
     letters = []
     try:
         threads = sorted(os.listdir(f"/proc/{pid}/task"))
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
     for thread in threads:
         try:

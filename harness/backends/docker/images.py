@@ -53,10 +53,11 @@ Entries = Mapping[str, Path | bytes]
 def reference(client: docker.DockerClient) -> str:
     """The image of this source tree, built if the engine does not have it; its name."""
     source = Path(reference_impl.__file__).parent
+    recipe = _recipe("reference")
     entries: dict[str, Path | bytes] = {"health": RECIPES / "health", **_python_files(source)}
-    name = f"mqchaos/reference:{_digest(entries, RECIPES / 'reference.Dockerfile')}"
+    name = f"mqchaos/reference:{_digest({**entries, 'recipe': recipe.encode()})}"
     if not is_there(client, name):
-        build(client, name, "reference.Dockerfile", {**entries, "wheels": _wheels()})
+        build(client, name, recipe, {**entries, "wheels": _wheels()})
         client.images.get(name).tag("mqchaos/reference", "latest")
     return name
 
@@ -71,7 +72,7 @@ def rocketmq(client: docker.DockerClient, version: str) -> str:
             "jvm.options": "".join(f"{option}\n" for option in JVM_OPTIONS).encode(),
             **{f"conf/logback_{kind}.xml": LOGBACK.encode() for kind in ("namesrv", "broker", "tools")},
         }
-        build(client, name, "rocketmq.Dockerfile", entries)
+        build(client, name, _recipe("rocketmq"), entries)
     return name
 
 
@@ -83,7 +84,7 @@ def toxiproxy_server(client: docker.DockerClient) -> str:
             binary = toxiproxy.fetch_server(cache_folder())
         except FaultTrouble as error:
             raise BackendUnavailable(error.what, hint=error.hint) from error
-        build(client, name, "toxiproxy.Dockerfile", {"toxiproxy-server": binary})
+        build(client, name, _recipe("toxiproxy"), {"toxiproxy-server": binary})
     return name
 
 
@@ -97,12 +98,11 @@ def is_there(client: docker.DockerClient, name: str) -> bool:
 
 
 def build(client: docker.DockerClient, name: str, recipe: str, entries: Entries) -> None:
-    """Build *recipe* with *entries* as its context; ``BackendUnavailable`` with the builder's complaint."""
-    text = (RECIPES / recipe).read_text()
+    """Build the text *recipe* with *entries* as its context; ``BackendUnavailable`` with the builder's complaint."""
     base = _base(client)
-    arguments = {"BASE": base} if base and "ARG BASE" in text else {}
+    arguments = {"BASE": base} if base and "ARG BASE" in recipe else {}
     with io.BytesIO() as context:
-        _pack(context, {**entries, "Dockerfile": text.encode()})
+        _pack(context, {**entries, "Dockerfile": recipe.encode()})
         context.seek(0)
         try:
             client.images.build(
@@ -111,6 +111,14 @@ def build(client: docker.DockerClient, name: str, recipe: str, entries: Entries)
         except (docker.errors.BuildError, docker.errors.APIError) as error:
             hint = f"base image: {base or 'the public one'}; another one by {BASE_VARIABLE}=…, or docker/base-image"
             raise BackendUnavailable(f"cannot build {name}: {error}", hint=hint) from error
+
+
+def _recipe(name: str) -> str:
+    try:
+        return (RECIPES / f"{name}.Dockerfile").read_text()
+    except FileNotFoundError as error:
+        hint = "scripts/images of a checkout makes them; the installed package has no recipes"
+        raise BackendUnavailable(f"no recipe for the image {name}: {error.filename}", hint=hint) from error
 
 
 def _base(client: docker.DockerClient) -> str:
@@ -122,9 +130,9 @@ def _python_files(package: Path) -> dict[str, Path | bytes]:
     return {str(path.relative_to(package.parent)): path for path in sorted(package.rglob("*.py"))}
 
 
-def _digest(entries: Entries, *files: Path) -> str:
+def _digest(entries: Entries) -> str:
     total = hashlib.sha256()
-    for name, content in [*sorted(entries.items()), *((file.name, file) for file in files)]:
+    for name, content in sorted(entries.items()):
         data = content if isinstance(content, bytes) else content.read_bytes()
         total.update(f"{name}\0{len(data)}\0".encode() + data)
     return total.hexdigest()[:16]
@@ -174,11 +182,14 @@ def _anybodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def image(client: docker.DockerClient, wanted: str) -> str:
-    """The image that is *wanted* (``reference``, ``rocketmq:VERSION``, ``toxiproxy``), built if it must be; its name."""
+    """The image that is *wanted* (``reference``, ``rocketmq:VERSION``, ``toxiproxy``), built if it must be, or any that
+    the engine has; its name."""
     kind, _, version = wanted.partition(":")
     if kind == "rocketmq" and version:
         return rocketmq(client, version)
     makers = {"reference": reference, "toxiproxy": toxiproxy_server}
+    if wanted not in makers and is_there(client, wanted):
+        return wanted
     if wanted not in makers:
         raise BackendUnavailable(f"there is no image {wanted!r}", hint="reference, rocketmq:VERSION, toxiproxy")
     return makers[wanted](client)

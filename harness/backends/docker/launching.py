@@ -75,18 +75,20 @@ class ContainerLauncher:
     ) -> None:
         self._tag, self._owed, self._network, self._target = tag, owed, network, target
         self._client, self._url = client, url
-        self._made: set[str] = set()
+        self._made: dict[str, tuple[list[str], dict[str, str]]] = {}
+        """Node → what its container was made to run."""
 
     def start(self, node: Node) -> None:
         words, environment = self._target.arguments(node.spec, node.folder)
         _give_to_node(node)
+        wanted = (words, {**environment, **node.clock_environment(), **node.spec.environment})
         name = f"{undo.FOLDER_PREFIX}{self._tag}-{node.name}"
         try:
-            if node.name not in self._made:
-                self._make(node, name, words, {**environment, **node.clock_environment(), **node.spec.environment})
-                self._made.add(node.name)
-            else:
+            if (ran := self._made.get(node.name)) is not None:
                 self._client.api.wait(name, timeout=END_TIMEOUT_S)
+            if ran != wanted:
+                self._make(node, name, *wanted)
+                self._made[node.name] = wanted
             self._client.api.start(name)
             node.begin(ContainerLife(self._client, name))
         except (docker.errors.APIError, requests.exceptions.RequestException) as error:
@@ -94,13 +96,16 @@ class ContainerLauncher:
         self._check_is_here(node, str(self._client.api.inspect_container(name)["Id"]))
 
     def _make(self, node: Node, name: str, words: list[str], environment: dict[str, str]) -> None:
-        wanted = image(self._client, self._target.at(node.name).image)
-        program = self._client.images.get(wanted).attrs["Config"]["Entrypoint"]
+        picture = image(self._client, self._target.at(node.name).image)
+        program = self._client.images.get(picture).attrs["Config"]["Entrypoint"]
         out, err = node.output
-        self._owed.promise(f"the container of {node.name}", undo.remove_container(self._url, name, self._tag))
         api = self._client.api
+        if node.name in self._made:
+            api.remove_container(name)  # it is told something else from now on
+        else:
+            self._owed.promise(f"the container of {node.name}", undo.remove_container(self._url, name, self._tag))
         api.create_container(
-            wanted,
+            picture,
             name=name,
             entrypoint=["/bin/sh", "-c", WITH_OUTPUT, str(out), str(err), *program],
             command=words,

@@ -1,9 +1,8 @@
-"""What every lever does to real processes, in both worlds, and what each world refuses."""
+"""What every lever does to real processes, wherever they run, and what each world refuses."""
 
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,20 +21,22 @@ from reference_impl.environment import MS, SECOND
 from suites.unit.process.tiny_node import TinyTarget
 from suites.unit.process.tiny_world import TinyWorld
 
-BOTH = ["loopback", pytest.param("namespaces", marks=pytest.mark.requires("process:network"))]
+IN_CONTAINERS = pytest.param("containers", marks=pytest.mark.requires("docker:power"))
+KEPT_APART = [pytest.param("namespaces", marks=pytest.mark.requires("process:power")), IN_CONTAINERS]
+ALL = ["loopback", *KEPT_APART]
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=ALL)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TinyWorld]:
     with closing(TinyWorld(tmp_path, request.param)) as made:
         made.start("broker-a-0")
         yield made
 
 
-@pytest.fixture
-def island(tmp_path: Path) -> Iterator[TinyWorld]:
-    """Two nodes in namespaces."""
-    with closing(TinyWorld(tmp_path, "namespaces", ("broker-a-0", "broker-b-0"))) as made:
+@pytest.fixture(params=KEPT_APART)
+def island(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TinyWorld]:
+    """Two nodes with networks and disks of their own."""
+    with closing(TinyWorld(tmp_path, request.param, ("broker-a-0", "broker-b-0"))) as made:
         made.start("broker-a-0", "broker-b-0")
         yield made
 
@@ -57,7 +58,6 @@ def test_a_dead_node_is_reconfigured_and_starts_with_that(world: TinyWorld) -> N
     assert world.ask("echo moved") == b"moved"
 
 
-@pytest.mark.requires("process:network", "process:power")
 def test_a_full_disk_has_no_room_for_the_node_until_it_is_emptied(island: TinyWorld) -> None:
     levers = island.levers
     free, size = levers.disk_space("broker-a-0")
@@ -78,8 +78,9 @@ def test_the_clock_of_a_process_is_everybodys_unless_it_has_its_own(world: TinyW
 
 
 @pytest.mark.requires("process:clock")
-def test_a_clock_of_its_own_jumps_and_outlives_its_process(tmp_path: Path) -> None:
-    with closing(TinyWorld(tmp_path, "loopback", own_clock=True)) as world:
+@pytest.mark.parametrize("isolation", ["loopback", IN_CONTAINERS])
+def test_a_clock_of_its_own_jumps_and_outlives_its_process(tmp_path: Path, isolation: str) -> None:
+    with closing(TinyWorld(tmp_path, isolation, own_clock=True)) as world:
         levers, node = world.levers, "broker-a-0"
         world.start(node)
         for step_ms, ahead_ms in ((150_000, 150_000), (-200_000, -50_000)):
@@ -156,9 +157,7 @@ def test_notes_of_processes_carry_the_runs_clock(world: TinyWorld) -> None:
 def test_a_taken_port_is_one_clear_error(world: TinyWorld) -> None:
     world.do(world.levers.kill, "broker-a-0")
     host = world.backend.host("broker-a-0")
-    namespace = netns.namespace_name(_tag_of(world.backend), "broker-a-0")
-    squatter = netns.open_socket(namespace) if world.backend.isolation == "namespaces" else socket.socket()
-    with squatter:
+    with world.backend._network.open_socket("broker-a-0") as squatter:
         squatter.bind((host, world.port))
         squatter.listen()
         with pytest.raises(ClusterError, match=rf"port {host}:{world.port} of broker-a-0 is not to be had"):
@@ -201,7 +200,6 @@ def test_two_clients_come_from_two_addresses(world: TinyWorld) -> None:
 CLIENT_CUT = Cut("cut/1", ("client-1",), ("broker-a-0",))
 
 
-@pytest.mark.requires("process:network")
 def test_a_cut_holds_one_client_and_no_other(island: TinyWorld) -> None:
     assert island.ask("echo before") == b"before"
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
@@ -218,7 +216,6 @@ def test_a_cut_holds_one_client_and_no_other(island: TinyWorld) -> None:
     island.do(island.levers.uncut, "cut/1")
 
 
-@pytest.mark.requires("process:network")
 def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
     island.do(island.levers.cut, CLIENT_CUT)
     island.do(island.levers.cut, Cut("cut/2", ("client-1", "client-2"), ("broker-a-0", "broker-b-0")))
@@ -228,7 +225,6 @@ def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
 
 
-@pytest.mark.requires("process:network")
 def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
     island.do(island.levers.cut, Cut("ha", ("broker-a-0",), ("broker-b-0",), "ha"))
     reached = {
@@ -238,14 +234,13 @@ def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
     assert reached == {"ha": False, "broker": True, "namesrv": True, "any": True}
 
 
-@pytest.mark.requires("process:network")
 def test_a_one_way_cut_lets_the_other_way_through(island: TinyWorld) -> None:
     island.do(island.levers.cut, Cut("way", ("broker-a-0",), ("broker-b-0",), one_way=True))
     assert not island.do(island.levers.reaches, "broker-a-0", "broker-b-0", "broker")
     assert island.do(island.levers.reaches, "broker-b-0", "broker-a-0", "broker")
 
 
-@pytest.mark.requires("process:network")
+@pytest.mark.parametrize("island", KEPT_APART[:1], indirect=True)
 def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
     """Looked at, not knocked at: what is not ours is never a target."""
     subnet = island.backend.host("broker-a-0").rpartition(".")[0] + "."
@@ -257,7 +252,6 @@ def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
 # -- power -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorld) -> None:
     island.ask("keep forced")
     island.ask("drop unforced")
@@ -268,7 +262,6 @@ def test_a_power_cut_takes_what_was_not_forced_and_nothing_else(island: TinyWorl
     assert island.ask("read") == b"forced "
 
 
-@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> None:
     island.ask("keep forced")
     island.ask("drop unforced")
@@ -279,7 +272,6 @@ def test_a_power_cut_of_a_dead_node_takes_its_page_cache(island: TinyWorld) -> N
     assert island.levers.power_cut_lost("broker-a-0") == 0, "there was nothing left to lose"
 
 
-@pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_of_one_node_leaves_the_others_disk_alone(island: TinyWorld) -> None:
     island.ask("drop unforced", node="broker-b-0")
     island.do(island.levers.cut_power, "broker-a-0")

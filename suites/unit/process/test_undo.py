@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.errors import UndoFailed
+from faults.errors import FaultTrouble, UndoFailed
 from faults.levers import HealStep
 from faults.mechanisms import undo
 from faults.mechanisms.pidfd import ProcessId
@@ -24,6 +24,10 @@ GONE = [
     undo.remove_link(Path("/nowhere/at/all")),
     undo.remove_folder(Path("/nowhere/mqc-none")),
 ]
+GONE_FROM_AN_ENGINE = [
+    undo.remove_container("", "mqc-none-broker-a-0", "none"),
+    undo.remove_network("", "mqc-none", "none"),
+]
 
 
 @pytest.mark.parametrize("step", GONE, ids=lambda step: step.action)
@@ -31,8 +35,20 @@ def test_what_is_gone_is_no_error(step: HealStep) -> None:
     undo.carry_out(step)
 
 
+@pytest.mark.requires("docker")
+@pytest.mark.parametrize("step", GONE_FROM_AN_ENGINE, ids=lambda step: step.action)
+def test_what_is_gone_from_the_engine_is_no_error(step: HealStep) -> None:
+    undo.carry_out(step)
+
+
+@pytest.mark.parametrize("step", GONE_FROM_AN_ENGINE, ids=lambda step: step.action)
+def test_an_engine_that_does_not_answer_has_undone_nothing(step: HealStep) -> None:
+    with pytest.raises(FaultTrouble, match="no Docker engine answers at unix:///nowhere"):
+        undo.carry_out(HealStep(step.action, {**step.arguments, "engine": "unix:///nowhere"}))
+
+
 def test_every_action_has_a_step_that_names_it() -> None:
-    assert sorted(step.action for step in GONE) == sorted(undo.ACTIONS)
+    assert sorted(step.action for step in [*GONE, *GONE_FROM_AN_ENGINE]) == sorted(undo.ACTIONS)
 
 
 FOREIGN = [

@@ -1,80 +1,29 @@
-"""The smallest server that can show what a lever does: it answers lines and keeps them, forced or not.
-
-    echo X      answers X
-    keep X      appends X to ``log``, forces it, answers when it is forced
-    drop X      appends X to ``log`` without forcing it, answers at once
-    read        answers what ``log`` holds
-    crash       raises
-
-Run as a process by :class:`TinyTarget`.
-"""
+"""Tiny nodes (``tiny_role.py``) as a target, of processes and of containers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from harness.backends.backend import NodeSpec
 from harness.targets.reference import import_path
-from reference_impl.environment import Environment, Link, Role
-from reference_impl.runtime import run_role
+from reference_impl.environment import Role
+from suites.unit.process import tiny_role
+from suites.unit.process.tiny_role import TinyNode
 
-
-class TinyNode:
-    """``Role``."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-
-    def on_start(self, env: Environment) -> None:
-        env.listen(self.address)
-        env.note("listening", address=self.address)
-
-    def on_connected(self, env: Environment, link: Link) -> None: ...
-
-    def on_closed(self, env: Environment, link: Link) -> None: ...
-
-    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
-        for line in data.splitlines():
-            verb, _, rest = line.partition(b" ")
-            getattr(self, f"do_{verb.decode()}")(env, link, rest)
-
-    def do_echo(self, env: Environment, link: Link, rest: bytes) -> None:
-        env.send(link, rest + b"\n")
-
-    def do_keep(self, env: Environment, link: Link, rest: bytes) -> None:
-        env.write("log", max(env.size("log"), 0), rest + b" ")
-        env.sync("log", (link, rest))
-        env.sync_dir("names")
-
-    def do_drop(self, env: Environment, link: Link, rest: bytes) -> None:
-        env.write("log", max(env.size("log"), 0), rest + b" ")
-        env.send(link, rest + b"\n")
-
-    def do_read(self, env: Environment, link: Link, rest: bytes) -> None:
-        env.send(link, env.read("log", 0, 10_000) + b"\n")
-
-    def do_crash(self, env: Environment, link: Link, rest: bytes) -> None:
-        raise RuntimeError("planted")
-
-    def on_timer(self, env: Environment, key: Hashable) -> None: ...
-
-    def on_synced(self, env: Environment, file: str, token: Hashable) -> None:
-        if isinstance(token, tuple):
-            link, rest = token
-            env.send(link, rest + b"\n")
-
-    def on_disk_error(self, env: Environment, file: str, token: Hashable, error: str) -> None: ...
-
-    def on_stop(self, env: Environment) -> None:
-        env.exit(0)
+RECIPE = """FROM {reference}
+COPY tiny_role.py /opt/tiny/tiny_role.py
+ENTRYPOINT ["python3", "/opt/tiny/tiny_role.py"]
+"""
 
 
 class TinyTarget:
     """``Target`` of tiny nodes; ``program`` may be replaced to see what a bad one does."""
 
     name = "tiny"
+    image = "mqchaos/tiny:test"
     has_roles = has_defects = False
 
     def __init__(self, program: str = sys.executable) -> None:
@@ -89,10 +38,21 @@ class TinyTarget:
     def role(self, spec: NodeSpec) -> Role:
         return TinyNode(spec.properties["address"])
 
+    def arguments(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        return [spec.properties["address"], str(folder / "data"), str(folder / "log" / "notes.jsonl")], {}
+
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
-        argv = [self.program, "-m", __name__, spec.properties["address"], str(folder / "data")]
-        return [*argv, str(folder / "log" / "notes.jsonl")], {"PYTHONPATH": import_path()}
+        words, _ = self.arguments(spec, folder)
+        return [self.program, "-m", tiny_role.__name__, *words], {"PYTHONPATH": import_path()}
 
 
-if __name__ == "__main__":
-    sys.exit(run_role(TinyNode(sys.argv[1]), Path(sys.argv[2]), notes=Path(sys.argv[3])))
+@cache
+def make_image() -> None:
+    """The image of tiny nodes, on top of the reference's."""
+    from faults.mechanisms import engine
+    from harness.backends.docker import images
+
+    client = engine.connect()
+    recipe = RECIPE.format(reference=images.image(client, "reference"))
+    images.build(client, TinyTarget.image, recipe, {"tiny_role.py": Path(tiny_role.__file__)})
+    client.close()

@@ -1,19 +1,29 @@
-"""Tiny nodes on the process backend, with clients that say lines and wait for answers."""
+"""Tiny nodes as processes or in containers, with clients that say lines and wait for answers."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from faults.journal import HealJournal
 from harness.backends.backend import NodeSpec
 from harness.backends.process import Isolation, ProcessBackend
+from harness.backends.process.world import RealBackend
 from reference_impl.environment import SECOND, Environment, Link
-from suites.unit.process.tiny_node import TinyTarget
+from suites.unit.process.tiny_node import TinyTarget, make_image
 
-PORTS = {"namespaces": 10911, "loopback": 42911}
+PORTS = {"namespaces": 10911, "containers": 10911, "loopback": 42911}
 """On the host's network RocketMQ's own port may be in use on all addresses."""
+
+
+def _backend(isolation: str, folder: Path, target: TinyTarget, journal: HealJournal) -> RealBackend:
+    if isolation != "containers":
+        return ProcessBackend("tiny", folder, target, journal, isolation=isolation)
+    from harness.backends.docker.backend import DockerBackend
+
+    make_image()
+    return DockerBackend("tiny", folder, target, journal)
 
 
 class LineClient:
@@ -56,13 +66,13 @@ class TinyWorld:
     def __init__(
         self,
         folder: Path,
-        isolation: Isolation,
+        isolation: Isolation | Literal["containers"],
         nodes: tuple[str, ...] = ("broker-a-0",),
         target: TinyTarget | None = None,
         own_clock: bool = False,
     ) -> None:
         self.journal = HealJournal.open("tiny", folder / "heal")
-        self.backend = ProcessBackend("tiny", folder / "run", target or TinyTarget(), self.journal, isolation=isolation)
+        self.backend = _backend(isolation, folder / "run", target or TinyTarget(), self.journal)
         self.levers = self.backend.levers
         self.events: list[tuple[str, str, dict[str, Any]]] = []
         self.backend.on_event = lambda node, event, fields: self.events.append((node, event, fields))
