@@ -93,25 +93,23 @@ def linear(size: int, sort: float) -> Iterator[Figure]:
 
     logs = log_history(size)
     messages = len(logs.polls.value)
-    yield figure(f"log, {size:,} ops, {messages:,} messages read", lambda: must(check_log(logs).linearizable), "log")
+    yield figure(f"log, {size:,} ops, {messages:,} messages read", lambda: must(check_log(logs).holds), "log")
     listed = plain(logs)
     yield figure("the same in plain Python, without explanations", lambda: must(is_linearizable(listed)), "plain")
     crowded = log_history(size, processes=100, batch=60)
-    yield figure(
-        f"log, 100 processes, {len(crowded.polls.value):,} read", lambda: must(check_log(crowded).linearizable)
-    )
+    yield figure(f"log, 100 processes, {len(crowded.polls.value):,} read", lambda: must(check_log(crowded).holds))
     many = log_history(size, queues=1024)
-    yield figure("log, 1,024 queues", lambda: must(check_log(many).linearizable))
+    yield figure("log, 1,024 queues", lambda: must(check_log(many).holds))
     fifo = queue_history(size)
-    yield figure("FIFO queue, from time stamps", lambda: must(check_queue(fifo).linearizable), "fifo")
+    yield figure("FIFO queue, from time stamps", lambda: must(check_queue(fifo).holds), "fifo")
     by_event = on_events(fifo)
-    yield figure("FIFO queue, from an event log", lambda: must(check_queue(by_event).linearizable))
-    yield figure("bag, from time stamps", lambda: must(check_queue(fifo, ordered=False).linearizable))
+    yield figure("FIFO queue, from an event log", lambda: must(check_queue(by_event).holds))
+    yield figure("bag, from time stamps", lambda: must(check_queue(fifo, ordered=False).holds))
     yield figure("total-queue accounting", lambda: total_queue(fifo), "total")
     written = register_history(size, swaps=0.0)
-    yield figure("register, distinct values", lambda: must(check_register(written).linearizable), "register")
+    yield figure("register, distinct values", lambda: must(check_register(written).holds), "register")
     swaps = register_history(size)
-    yield figure("register with swaps, distinct values", lambda: must(check_register(swaps).linearizable), "register")
+    yield figure("register with swaps, distinct values", lambda: must(check_register(swaps).holds), "register")
     process_of = np.arange(size, dtype=np.int64) % 10
     claims = claims_of(logs, process_of)
     yield figure("session guarantees", lambda: check_sessions(claims))
@@ -223,21 +221,21 @@ def published() -> Iterator[Figure]:
 def searched(size: int) -> Iterator[Figure]:
     """Registers with repeated values: one bad read behind twenty unanswered writes; an honest history of many."""
     bad = unanswered_writes(2_000, 20)
-    seconds = best(lambda: agree(search(bad, register()).linearizable, False))
+    seconds = best(lambda: agree(search(bad, register()).holds, False))
     yield Figure("2,000 operations, 20 writes unanswered, one bad read", seconds * 1e3, "ms", at_most=100)
     count = size // 10
     honest = [operation for operation in unanswered_writes(count, 0) if operation.arg != ("read", 5)]
-    seconds = best(lambda: must(search(honest, register()).linearizable), 1)
+    seconds = best(lambda: must(search(honest, register()).holds), 1)
     yield Figure(f"register, repeated values, {count:,} ops, search", count / seconds, "ops/s")
 
 
 def judge_etcd(logs: dict[str, tuple[bool, list[Operation]]]) -> None:
     for wanted, operations in logs.values():
-        agree(search(operations, register()).linearizable, wanted)
+        agree(search(operations, register()).holds, wanted)
 
 
 def judge_kv(parts: list[list[Operation]], wanted: bool) -> None:
-    agree(search_parts(parts, key())[0].linearizable, wanted)
+    agree(search_parts(parts, key())[0].holds, wanted)
 
 
 def kv_parts(name: str) -> list[list[Operation]]:
@@ -290,13 +288,13 @@ def _large_queue(size: int, number: bool) -> tuple[float, int]:
     must(is_plainly_legal(on_events(queue_history(1000)), True))  # whatever is compiled is compiled by now
     before = _resident()
     _reset_peak()
-    seconds = best(lambda: must(check_queue(queue).linearizable))
+    seconds = best(lambda: must(check_queue(queue).holds))
     return seconds, max(_peak() - before, 0)
 
 
 def _etcd_compiled() -> float:
     logs = etcd_logs()
-    agree(search(unanswered_writes(search_compiled.LARGE, 0), register()).linearizable, False)
+    agree(search(unanswered_writes(search_compiled.LARGE, 0), register()).holds, False)
     return best(partial(judge_etcd, logs), 15)
 
 
@@ -304,7 +302,7 @@ def _large_search(size: int) -> tuple[float, int]:
     """(seconds, bytes of the process at its peak)."""
     operations = [operation for operation in unanswered_writes(size, 0) if operation.arg != ("read", 5)]
     _reset_peak()
-    return best(lambda: must(search(operations, register()).linearizable)), _peak()
+    return best(lambda: must(search(operations, register()).holds)), _peak()
 
 
 def _large(size: int) -> tuple[float, int, int, int]:
@@ -312,10 +310,10 @@ def _large(size: int) -> tuple[float, int, int, int]:
     log = log_history(size)
     parts = (log.appends, log.polls, log.empties)
     columns = sum(getattr(part, name).nbytes for part in parts for name in part.__slots__ if _is_column(part, name))
-    must(check_log(log_history(LARGE // 5)).linearizable)  # whatever is compiled is compiled before the clock starts
+    must(check_log(log_history(LARGE // 5)).holds)  # whatever is compiled is compiled before the clock starts
     before = _resident()
     _reset_peak()
-    seconds = processor_seconds(lambda: must(check_log(log).linearizable))
+    seconds = processor_seconds(lambda: must(check_log(log).holds))
     return seconds, columns, max(_peak() - before, 0) + columns, len(log.polls.value)
 
 
@@ -426,7 +424,7 @@ def porcupine_logs(program: Path, folder: Path, sizes: list[int]) -> Iterator[Fi
             file = write_operations(folder / f"log-{size}.tsv", log_rows(log))
             verdict, theirs = run_porcupine(program, "log", [file])[0]
             begin_ns = perf_counter_ns()
-            ours_verdict = check_log(log).linearizable
+            ours_verdict = check_log(log).holds
             ours = (perf_counter_ns() - begin_ns) / 1e9
             note = f"ours: {'ok' if ours_verdict else 'illegal'} in {ours * 1e3:.1f} ms"
             name = f"log, {label}, {size:,} ops, Porcupine: {verdict}"

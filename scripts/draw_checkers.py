@@ -259,7 +259,7 @@ def searches() -> list[Example]:
     part = register_part(calls_of(hard), "example", False)
 
     def give_up() -> Outcome:
-        return Outcome.UNKNOWN if search(part, register(), budget=3).linearizable is None else Outcome.FAIL
+        return Outcome.UNKNOWN if search(part, register(), budget=3).holds is None else Outcome.FAIL
 
     return [
         of_calls(
@@ -322,7 +322,7 @@ def of_logs(name: str, title: str, outcome: Outcome, ops: Sequence[Drawn]) -> Ex
 
     def judge() -> Outcome:
         processes = np.array([op.process for op in ops], dtype=np.int64)
-        answer = check_sequential(log_input(list(ops), 2), processes).consistent
+        answer = check_sequential(log_input(list(ops), 2), processes).holds
         return Outcome.UNKNOWN if answer is None else Outcome.PASS if answer else Outcome.FAIL
 
     shown = [Bar(_log_label(op), op.inv, op.ret if op.outcome == "ok" else None, op.outcome) for op in ops]

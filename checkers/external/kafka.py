@@ -93,7 +93,7 @@ def _order(calls: Sequence[Call], told: _Told) -> list[Anomaly]:
     assignment, queue, offset, op = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     zeros = np.zeros(len(rows), dtype=np.int64)
     known = {number: _known(told, key) for key, number in keys.items()}
-    found = delivery_order(Deliveries(zeros, assignment, queue, offset, zeros, op), known)
+    found = delivery_order(Deliveries(zeros, assignment, queue, offset, zeros, op), known).violations
     names = list(keys)
     return [
         Anomaly(

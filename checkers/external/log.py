@@ -108,11 +108,11 @@ def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verd
 def _grades(columns: LogInput, calls: Sequence[Call], guessed: bool) -> str:
     """Which weaker grades hold, in words. *guessed*: other offsets may do better."""
     process_of = _processes(calls)
-    consistent = check_sequential(columns, process_of).consistent
+    consistent = check_sequential(columns, process_of).holds
     words = {True: "is", False: "may be" if guessed else "is not either", None: "may be"}[consistent]
     if guessed:
         return f" Sequentially consistent it {words}."
-    broken = sorted(violation.kind for violation in check_sessions(claims_of(columns, process_of)))
+    broken = sorted(violation.kind for violation in check_sessions(claims_of(columns, process_of)).violations)
     sessions = f"{', '.join(broken)} broken" if broken else "no session guarantee is broken"
     return f" Sequentially consistent it {words}; {sessions}."
 

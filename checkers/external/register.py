@@ -64,9 +64,9 @@ def check_foreign_mutex(calls: Sequence[Call], place: str, refusals: bool) -> Ve
 def _searched(name: str, calls: Sequence[Call], parts: list[list[Operation]], model: Model, objects: int) -> Verdict:
     result, index = search_parts(parts, model) if parts else (SearchResult(True, 0), -1)
     measures = {"operations": len(calls), "objects": objects, "configurations": result.configurations}
-    if result.linearizable:
+    if result.holds:
         return Verdict(name, Outcome.PASS, measures=measures)
-    if result.linearizable is None:
+    if result.holds is None:
         reason = f"the search was given up after {result.reason}; part {index} of {len(parts)} is still open"
         return Verdict(name, Outcome.UNKNOWN, measures=measures, reasons=(reason,))
     return Verdict(name, Outcome.FAIL, (_stuck(calls, result, parts[index], model),), measures)

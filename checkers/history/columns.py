@@ -85,7 +85,7 @@ Column = Ints | Text
 
 def empty_table(schema: pa.Schema) -> dict[str, Column]:
     """No rows of *schema*."""
-    return {name: _column(name, [], is_text) for name, is_text in _fields(schema)}
+    return {name: _column("", name, [], is_text) for name, is_text in _fields(schema)}
 
 
 def from_rows(table: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
@@ -99,7 +99,7 @@ def from_rows(table: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) 
             row = next(i for i, row in enumerate(rows) if name not in row)
             raise HistoryFormatError(table, row, f"column {name!r} is missing") from None
         _require_type(table, name, cells, str if is_text else int)
-        result[name] = _column(name, cells, is_text)
+        result[name] = _column(table, name, cells, is_text)
     return result
 
 
@@ -122,7 +122,7 @@ def from_columns(table: str, schema: pa.Schema, columns: Mapping[str, Any]) -> d
         if name in optional:
             cells = [optional[name] if cell is None else cell for cell in cells]
         _require_type(table, name, cells, str if is_text else int)
-        result[name] = _column(name, cells, is_text)
+        result[name] = _column(table, name, cells, is_text)
     _require_one_length(table, result)
     return result
 
@@ -166,8 +166,14 @@ def _fields(schema: pa.Schema) -> list[tuple[str, bool]]:
     return [(field.name, pa.types.is_string(field.type)) for field in schema]
 
 
-def _column(name: str, cells: list[Any], is_text: bool) -> Column:
-    return Text.encode(cells) if is_text else np.array(cells, dtype=np.int64)
+def _column(table: str, name: str, cells: list[Any], is_text: bool) -> Column:
+    if is_text:
+        return Text.encode(cells)
+    try:
+        return np.array(cells, dtype=np.int64)
+    except OverflowError:
+        row = next(i for i, cell in enumerate(cells) if not -(1 << 63) <= cell < 1 << 63)
+        raise HistoryFormatError(table, row, f"column {name!r} is not below 2^63: {cells[row]}") from None
 
 
 def _require_type(table: str, name: str, cells: list[Any], wanted: type) -> None:

@@ -6,13 +6,12 @@ Model. Logs are numbered from 0, offsets count from 0 (or from ``initial``), val
 message. Times are numbers of one event counter or stamps of one clock. Operations with an unknown outcome: an append
 stays (it may take effect at any time from its invocation on, or never), anything else is left out.
 
-Limits. An acknowledged append has an offset. Values should not be much greater than the number of messages (arrays are
-indexed by them).
+Limits. What the columns must keep to is told, and asked, by :mod:`checkers.logs.door`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -25,7 +24,11 @@ UNKNOWN: Final = 1
 FAILED: Final = 2
 
 FOREIGN: Final = -2
-"""A value that is none of ours (a read of something unrecognisable)."""
+"""The value of a read that shows something unrecognisable: no message that anybody sent."""
+
+OFFSETS_MAX: Final = (1 << 44) - 1
+QUEUES_MAX: Final = 1 << 18
+"""Offsets and values are below the one, queues up to the other: a queue and an offset fit into one number."""
 
 Source = Literal["append", "hole", "read", "empty", "end", "refused", "none"]
 """What set a bound: its own append, an unknown append put into the hole, a read, an empty poll, an end query …"""
@@ -164,6 +167,9 @@ class LogViolation:
     high_by: Source = "none"
     count: int = 1
     """How many violations of this kind there are; this is the shortest, then the earliest."""
+
+    def where(self) -> Mapping[str, int]:
+        return {"queue": self.queue, "low": self.low, "high": self.high}
 
 
 def _appends_of(appends: Appends, kept: Bools) -> Appends:

@@ -18,7 +18,8 @@ A hole below the end takes an unknown append that nobody saw (:mod:`checkers.log
 has an instant of its own (:mod:`checkers.logs.trimming`). Queues are independent. A violation is always a pair i ≤ j,
 each bound set by one operation: two operations explain it (:mod:`checkers.logs.witness`).
 
-Times are numbers of one event counter, or stamps of one clock: equal numbers count as concurrent.
+Times are numbers of one event counter, or stamps of one clock from 0 on and below 2^62 (nanoseconds since 1970 are):
+equal numbers count as concurrent. An input that breaks its own rules is refused (:mod:`checkers.logs.door`).
 
 Limits. An unknown batch of several messages that nobody saw, where there are holes that it may have to fill, is bin
 packing: ``unknown`` says so, unless singles alone fill the holes, or nothing does even with sizes ignored. It also says
@@ -28,7 +29,7 @@ of batches that were tried several times if :mod:`checkers.logs.batches` may hav
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,9 +47,12 @@ from checkers.logs.columns import (
     Polls,
 )
 from checkers.logs.content import Content, content_of
+from checkers.logs.door import admitted_log
 from checkers.logs.holes import fill_holes, fill_with_copies, settle_tries
 from checkers.logs.trimming import there_at_the_latest, trim_violations
 from checkers.logs.witness import order_violation
+from checkers.objects import lanes
+from checkers.objects.result import Result
 
 __all__ = [
     "ACKED",
@@ -72,20 +76,11 @@ RETRIED_BATCHES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogResult:
-    """``violations`` and ``unknown`` empty: linearizable. ``content`` is the log as it must have been, with bounds."""
+@dataclass(frozen=True)
+class LogResult(Result[LogViolation]):
+    """``content`` is the log as it must have been, with bounds."""
 
-    violations: tuple[LogViolation, ...]
-    unknown: tuple[str, ...]
-    content: Content
-
-    @property
-    def linearizable(self) -> bool | None:
-        """The answer; ``None`` if it is not known."""
-        if self.violations:
-            return False
-        return None if self.unknown else True
+    content: Content = field(kw_only=True)
 
 
 def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries: bool = False) -> LogResult:
@@ -95,8 +90,9 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     run backwards. ``gaps``: offsets without a message of ours are allowed (foreign writers, compaction). ``retries``: a
     producer that retries unseen may append a value any number of times (single messages, not batches).
     """
+    log = admitted_log(log, gaps)
     if not gaps and not retries and is_worth_it(log) and (legal := legal_content(log, fresh)) is not None:
-        return LogResult((), (), legal)
+        return LogResult("log", (), content=legal)
     content = content_of(log, gaps=gaps, retries=retries)
     if content.violations:
         return _result(content, content.violations)
@@ -124,8 +120,8 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
 def _result(content: Content, violations: tuple[LogViolation, ...], unknown: tuple[str, ...] = ()) -> LogResult:
     """What was found is no violation where *content* may be another one."""
     if violations and content.may_differ:
-        return LogResult((), (*unknown, RETRIED_BATCHES), content)
-    return LogResult(violations, unknown, content)
+        return LogResult("log", (), (*unknown, RETRIED_BATCHES), content=content)
+    return LogResult("log", violations, unknown, content=content)
 
 
 def bound_above(log: LogInput, content: Content) -> None:
@@ -149,11 +145,7 @@ def running_maximum(content: Content) -> Ints:
     lo = content.lo_shared()
     if len(content.slots.base) <= 2:
         return np.maximum.accumulate(lo)
-    lift = content.slots.queue_of_slot() * (int(lo.max(initial=0)) + 3)
-    lifted = lo + lift
-    np.maximum.accumulate(lifted, out=lifted)
-    lifted -= lift
-    return lifted
+    return lanes.running_maximum(lo, content.slots.queue_of_slot())
 
 
 def _order(log: LogInput, content: Content, earliest: Ints, fresh: bool) -> list[LogViolation]:

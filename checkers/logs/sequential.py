@@ -22,53 +22,40 @@ Limits. With several queues that choice may matter for a circle: then the answer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from checkers.history.columns import Ints
 from checkers.logs.columns import ACKED, FAILED, LogInput, LogViolation
 from checkers.logs.content import Content, content_of
+from checkers.logs.door import admitted_log, require_processes
 from checkers.logs.linear import RETRIED_BATCHES
 from checkers.logs.sequential_fill import fill
 from checkers.logs.sequential_order import Graph, program_order, trimming
+from checkers.objects.result import Result
 
 CIRCLE_UNKNOWN = "a circle goes through several logs, and other choices of unknown sends were not tried"
 
 
-@dataclass(frozen=True, slots=True)
-class SequentialResult:
-    """``violations`` and ``unknown`` empty: sequentially consistent. ``circle``: operation numbers in order, if any."""
-
-    violations: tuple[LogViolation, ...]
-    circle: tuple[int, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-    @property
-    def consistent(self) -> bool | None:
-        """The answer; ``None`` if it is not known."""
-        if self.violations or (self.circle and not self.unknown):
-            return False
-        return None if self.unknown else True
+CHECK = "sequential"
 
 
-def check_sequential(log: LogInput, process_of: Ints) -> SequentialResult:
+def check_sequential(log: LogInput, process_of: Ints) -> Result[LogViolation]:
     """Decide *log*; *process_of* gives the process of each operation number. Batches are single appends here."""
+    log = admitted_log(log)
+    require_processes(log, process_of)
     content = content_of(log, gaps=False, retries=False)
     if content.violations:
-        return (
-            SequentialResult((), unknown=(RETRIED_BATCHES,))
-            if content.may_differ
-            else SequentialResult(content.violations)
-        )
+        return Result(CHECK, (), (RETRIED_BATCHES,)) if content.may_differ else Result(CHECK, content.violations)
     filling = fill(log, content, process_of)
     chosen = content.may_differ or content.spare_may_differ
     if filling.violation is not None and not chosen:
-        return SequentialResult((filling.violation,))
+        return Result(CHECK, (filling.violation,))
     if filling.violation is not None or filling.unknown:
-        return SequentialResult((), unknown=filling.unknown or (RETRIED_BATCHES,))
+        return Result(CHECK, (), filling.unknown or (RETRIED_BATCHES,))
     circle = _graph(log, content, process_of).circle()
-    return SequentialResult((), circle, (CIRCLE_UNKNOWN,) if circle and (filling.had_choice or chosen) else ())
+    if circle and (filling.had_choice or chosen):
+        return Result(CHECK, (), (CIRCLE_UNKNOWN,))
+    return Result(CHECK, (LogViolation("circle", -1, -1, -1, circle),) if circle else ())
 
 
 def _graph(log: LogInput, content: Content, process_of: Ints) -> Graph:

@@ -21,6 +21,7 @@ Limits. A process does one thing at a time; an operation with unknown outcome is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,9 @@ import numpy as np
 from checkers.history.columns import Ints
 from checkers.logs.columns import ACKED, LogInput
 from checkers.logs.content import Content
+from checkers.logs.door import admitted_log, require_processes
+from checkers.objects.lanes import running_maximum_before
+from checkers.objects.result import Result
 
 READ, APPEND = 0, 1
 NO_CLAIM = -1
@@ -66,12 +70,22 @@ class SessionViolation:
     ops: tuple[int, int]
     count: int = 1
 
+    @property
+    def values(self) -> tuple[int, ...]:
+        """No message is concerned, but where the log ends."""
+        return ()
+
+    def where(self) -> Mapping[str, int]:
+        return {"queue": self.queue, "low": self.lower, "high": self.upper}
+
 
 def claims_of(log: LogInput, process_of: Ints, content: Content | None = None) -> SessionClaims:
     """Claims of *log*; *process_of* gives the process of each operation number.
 
     With *content* (of :func:`checkers.logs.linear.check_log`) unknown appends that somebody saw claim their place, too.
     """
+    log = admitted_log(log, gaps=True)
+    require_processes(log, process_of)
     appends = log.appends
     rows = np.flatnonzero(appends.outcome == ACKED)
     queue_of, offset = appends.queue[rows], appends.offset[rows]
@@ -119,10 +133,12 @@ def claims_of(log: LogInput, process_of: Ints, content: Content | None = None) -
     return SessionClaims(*(column[order] for column in (process, queue, kind, lower, upper, op, invoke)))
 
 
-def check_sessions(claims: SessionClaims) -> tuple[SessionViolation, ...]:
-    """The first violation of each guarantee; empty if all four hold."""
-    if not len(claims.op):
-        return ()
+def check_sessions(claims: SessionClaims) -> Result[SessionViolation]:
+    """The first violation of each guarantee; all four hold if there is none."""
+    return Result("sessions", _violations(claims) if len(claims.op) else ())
+
+
+def _violations(claims: SessionClaims) -> tuple[SessionViolation, ...]:
     known = _known_before(claims)
     bad = np.flatnonzero((claims.upper != NO_CLAIM) & (claims.upper < known))
     found: dict[str, list[SessionViolation]] = {}
@@ -138,10 +154,7 @@ def _known_before(claims: SessionClaims) -> Ints:
     """The greatest lower claim of the same process and queue strictly before each entry, −1 without any."""
     first = np.append(True, (np.diff(claims.process) != 0) | (np.diff(claims.queue) != 0))
     lane = np.cumsum(first) - 1
-    lift = lane * (int(claims.lower.max(initial=0)) + 3)
-    running = np.maximum.accumulate(claims.lower + lift)
-    before = np.concatenate((np.full(1, NO_CLAIM, dtype=np.int64), running[:-1])) - lift
-    return np.where(first, NO_CLAIM, before)
+    return running_maximum_before(claims.lower, lane, NO_CLAIM)
 
 
 def _violation(claims: SessionClaims, row: int, known: int) -> SessionViolation:

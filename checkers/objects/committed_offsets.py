@@ -8,8 +8,7 @@ Grades, the weakest first, by (group, queue):
     not ahead       every known offset below a committed one had been delivered to the group before the commit began
     greatest wins   linearizable as a register that keeps the greatest commit (:mod:`checkers.objects.max_register`)
     last wins       linearizable as a register that keeps the last commit (:mod:`checkers.objects.register`, or the
-    search where
-                    an offset was committed twice)
+                    search where an offset was committed twice)
 
 RocketMQ: the last commit wins, also a smaller one (ConsumerOffsetManager#commitOffset); progress may fall back by what
 was not yet persisted when a broker ends.
@@ -24,10 +23,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from checkers.history.columns import NEVER, Ints
-from checkers.objects.max_register import MaxRegisterInput, WritesAndReads, check_max_register
+from checkers.objects.door import admitted
+from checkers.objects.max_register import WRITES_AND_READS, MaxRegisterInput, WritesAndReads, check_max_register
 from checkers.objects.models import register
 from checkers.objects.register import RegisterInput, check_register
-from checkers.objects.result import Violation
+from checkers.objects.result import Result, Violation
 from checkers.objects.search import Operation, search
 
 
@@ -37,8 +37,15 @@ class OffsetInput(WritesAndReads):
     __slots__ = ()
 
 
-def check_monotonic(offsets: OffsetInput) -> tuple[Violation, ...]:
+CHECK = "committed-offset"
+
+
+def check_monotonic(offsets: OffsetInput) -> Result[Violation]:
     """Fetches do not go back: running maximum over returned fetches against each later one."""
+    return Result(CHECK, _went_backwards(admitted(offsets, WRITES_AND_READS)))
+
+
+def _went_backwards(offsets: OffsetInput) -> tuple[Violation, ...]:
     by_return = np.argsort(offsets.r_ret, kind="stable")
     returns = offsets.r_ret[by_return]
     greatest = np.maximum.accumulate(offsets.r_value[by_return]) if len(by_return) else returns
@@ -55,7 +62,7 @@ def check_monotonic(offsets: OffsetInput) -> tuple[Violation, ...]:
     return (Violation("went-backwards", (known, int(offsets.r_value[row])), ops, len(bad)),)
 
 
-def check_greatest_wins(offsets: OffsetInput) -> tuple[Violation, ...]:
+def check_greatest_wins(offsets: OffsetInput) -> Result[Violation]:
     """As a register that keeps the greatest commit; nothing known yet is the value −1."""
     return check_max_register(
         MaxRegisterInput(
@@ -72,8 +79,8 @@ def check_greatest_wins(offsets: OffsetInput) -> tuple[Violation, ...]:
     )
 
 
-def check_last_wins(offsets: OffsetInput, budget: int = 200_000) -> tuple[tuple[Violation, ...], str]:
-    """(violations, reason for *unknown*) as a register that keeps the last commit."""
+def check_last_wins(offsets: OffsetInput, budget: int = 200_000) -> Result[Violation]:
+    """As a register that keeps the last commit."""
     result = check_register(
         RegisterInput(
             w_value=offsets.w_value,
@@ -86,15 +93,13 @@ def check_last_wins(offsets: OffsetInput, budget: int = 200_000) -> tuple[tuple[
             r_op=offsets.r_op,
         )
     )
-    if not result.unknown:
-        return result.violations, ""
+    if result.holds is not None:
+        return result
     found = search(_operations(offsets), register(-1), budget)
-    if found.linearizable is None:
-        return (), found.reason
-    if found.linearizable:
-        return (), ""
+    if found.holds is None:
+        return Result(CHECK, (), (found.reason,))
     stuck = found.stuck.op if found.stuck else -1
-    return (Violation("no-order", (), (stuck,)),), ""
+    return Result(CHECK, () if found.holds else (Violation("no-order", (), (stuck,)),))
 
 
 def _operations(offsets: OffsetInput) -> list[Operation]:
@@ -106,8 +111,12 @@ def _operations(offsets: OffsetInput) -> list[Operation]:
     return writes + [Operation(invoke, ret, ("read", value), op) for value, invoke, ret, op in fetches]
 
 
-def check_not_ahead(offsets: OffsetInput, delivered: Ints, delivered_at: Ints, known: Ints) -> tuple[Violation, ...]:
+def check_not_ahead(offsets: OffsetInput, delivered: Ints, delivered_at: Ints, known: Ints) -> Result[Violation]:
     """Every *known* offset (ascending) below a commit was *delivered* (at *delivered_at*) before the commit began."""
+    return Result(CHECK, _ahead(admitted(offsets, WRITES_AND_READS), delivered, delivered_at, known))
+
+
+def _ahead(offsets: OffsetInput, delivered: Ints, delivered_at: Ints, known: Ints) -> tuple[Violation, ...]:
     first: Mapping[int, int] = _first_delivery(delivered, delivered_at)
     at = np.array([first.get(offset, int(NEVER)) for offset in known.tolist()], dtype=np.int64)
     latest = np.maximum.accumulate(at) if len(at) else at

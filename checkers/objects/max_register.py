@@ -25,7 +25,11 @@ import numpy as np
 
 from checkers.history.columns import NEVER, Ints
 from checkers.logs.columns import no_ints
-from checkers.objects.result import Violation
+from checkers.objects.door import Table, admitted
+from checkers.objects.result import Result, Violation
+
+LEAST = -(1 << 62)
+"""Of values; the initial one is mostly 0 or −1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,18 @@ class MaxRegisterInput(WritesAndReads):
     initial: int = 0
 
 
-def check_max_register(register: MaxRegisterInput) -> tuple[Violation, ...]:
-    """Empty iff linearizable; kinds: phantom, went-backwards, read-from-future, stale."""
+def check_max_register(register: MaxRegisterInput) -> Result[Violation]:
+    """Decide *register*."""
+    return Result("max-register", _violations(admitted(register, WRITES_AND_READS)))
+
+
+WRITES_AND_READS = (
+    Table("writes", ("w_value", "w_invoke", "w_ret", "w_op"), "w_invoke", "w_ret", ("w_value",), LEAST),
+    Table("reads", ("r_value", "r_invoke", "r_ret", "r_op"), "r_invoke", "r_ret", ("r_value",), LEAST),
+)
+
+
+def _violations(register: MaxRegisterInput) -> tuple[Violation, ...]:
     committed, first = _first_commits(register)
     fetched = register.r_value[register.r_value != register.initial]
     stray = fetched[~np.isin(fetched, committed)]

@@ -20,13 +20,14 @@ Limits. Who pairs acquires with releases is the caller: by owner, in program ord
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from checkers.history.columns import NEVER, Bools, Ints
+from checkers.history.columns import NEVER, Bools, HistoryFormatError, Ints
 from checkers.logs.columns import no_ints
-from checkers.objects.result import Violation
+from checkers.objects.door import Table, admitted, as_ints, require, require_one_length, require_times
+from checkers.objects.result import Result, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,31 @@ class MutexInput:
     n_op: Ints = field(default_factory=no_ints)
 
 
-def check_mutex(mutex: MutexInput) -> tuple[Violation, ...]:
-    """Empty iff linearizable; kinds: double-hold, token-order, busy-while-free. A release that was invoked before its
-    acquire returned is a :class:`ValueError`."""
+def check_mutex(mutex: MutexInput) -> Result[Violation]:
+    """Decide *mutex*; kinds: double-hold, token-order, busy-while-free."""
+    return Result("mutex", _mutex(_admitted(mutex)))
+
+
+_TABLES = (
+    Table("holds", ("a_invoke", "a_ret", "a_op", "r_invoke", "r_ret"), "a_invoke", "a_ret"),
+    Table("unknown acquires", ("u_invoke",), "u_invoke"),
+    Table("refused acquires", ("n_invoke", "n_ret", "n_op"), "n_invoke", "n_ret"),
+)
+
+
+def _admitted(mutex: MutexInput) -> MutexInput:
+    """A release was invoked when its acquire had returned."""
+    mutex = admitted(mutex, _TABLES)
+    require_times("releases", mutex.r_invoke, mutex.r_ret)
+    require("holds", mutex.a_ret <= mutex.r_invoke, "it was released before its acquire had returned")
+    if mutex.token is not None:
+        token = as_ints("holds", "token", mutex.token)
+        require_one_length("holds", {"token": token, "a_invoke": mutex.a_invoke})
+        mutex = replace(mutex, token=token)
+    return mutex
+
+
+def _mutex(mutex: MutexInput) -> tuple[Violation, ...]:
     begin, end = _certain(mutex)
     orders = _orders(mutex, begin, end)
     order = orders[0]
@@ -64,9 +87,6 @@ def check_mutex(mutex: MutexInput) -> tuple[Violation, ...]:
 
 def _certain(mutex: MutexInput) -> tuple[Ints, Ints]:
     """Z of each hold."""
-    wrong = np.flatnonzero(mutex.a_ret > mutex.r_invoke)
-    if len(wrong):
-        raise ValueError(f"operation {int(mutex.a_op[wrong[0]])}: released before the acquire had returned")
     return mutex.a_ret, mutex.r_invoke
 
 
@@ -137,8 +157,14 @@ def _free(mutex: MutexInput, order: Ints) -> tuple[Ints, Ints]:
     return np.append(-1, latest), np.append(np.maximum.accumulate(earliest), first_unknown)
 
 
-def check_semaphore(mutex: MutexInput, permits: int) -> tuple[Violation, ...]:
-    """Empty iff at most *permits* certain holds overlap at any instant; kind: too-many-holds."""
+def check_semaphore(mutex: MutexInput, permits: int) -> Result[Violation]:
+    """Whether at most *permits* certain holds overlap at any instant; kind: too-many-holds."""
+    if permits < 1:
+        raise HistoryFormatError("permits", -1, f"{permits} is less than one")
+    return Result("semaphore", _semaphore(_admitted(mutex), permits))
+
+
+def _semaphore(mutex: MutexInput, permits: int) -> tuple[Violation, ...]:
     begin, end = _certain(mutex)
     certain = np.flatnonzero((begin < end) & (begin < NEVER))
     starts, ends = np.sort(begin[certain]), np.sort(end[certain])

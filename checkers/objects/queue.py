@@ -22,8 +22,9 @@ An unknown dequeue that knows its value (received, acknowledgement lost) is that
 that it happened never makes a history worse, unless an anonymous unknown dequeue may have taken the value earlier: then
 both choices are tried for each such value.
 
-Limits. Values are distinct (one enqueue each). With k finite deadlines "empty" costs O(k log k) more. Where anonymous
-and knowing unknown dequeues meet and it matters for more than 12 values, the answer is unknown.
+Limits. Values are distinct (one enqueue each); where they are not, only what needs no search is a violation
+(:mod:`checkers.objects.refutations`), and ``unknown`` says so. With k finite deadlines "empty" costs O(k log k) more.
+Where anonymous and knowing unknown dequeues meet and it matters for more than 12 values, the answer is unknown.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ import numpy as np
 from checkers.compiled.queue import is_plainly_legal, is_worth_it
 from checkers.history.columns import NEVER, Bools, Ints
 from checkers.logs.columns import FAILED, UNKNOWN, no_ints
+from checkers.objects.door import Table, admitted, renumbered
 from checkers.objects.event_positions import positions
+from checkers.objects.refutations import refuted_queue
 from checkers.objects.result import Result, Violation
 
 
@@ -78,20 +81,49 @@ class _Values:
 
 _CHOICES_MAX = 12
 
+REPEATED = "a value is put in more than once"
 
-def check_queue(queue: QueueInput, *, ordered: bool = True) -> Result:
-    """Decide *queue* as a FIFO queue, or as a bag with ``ordered=False``."""
+
+def check_queue(queue: QueueInput, *, ordered: bool = True) -> Result[Violation]:
+    """Decide *queue* as a FIFO queue, or as a bag with ``ordered=False``; where a value is put in more than once, what
+    needs no search only."""
+    queue, names = renumbered(admitted(queue, _TABLES), ("e_value", "d_value"))
+    violations, unknown = _decided(queue, ordered)
+    return Result("queue" if ordered else "bag", names.of(violations), unknown)
+
+
+_TABLES = (
+    Table("enqueues", ("e_value", "e_invoke", "e_ret", "e_outcome", "e_op"), "e_invoke", "e_ret", ("e_value",),
+          outcome="e_outcome"),
+    Table("dequeues", ("d_value", "d_invoke", "d_ret", "d_op"), "d_invoke", "d_ret", ("d_value",)),
+    Table("empty answers", ("n_invoke", "n_ret", "n_op"), "n_invoke", "n_ret"),
+    Table("unknown dequeues", ("c_invoke", "c_op"), "c_invoke"),
+)  # fmt: skip
+
+
+Said = tuple[tuple[Violation, ...], tuple[str, ...]]
+"""Violations, and why it is not known."""
+
+
+def _decided(queue: QueueInput, ordered: bool) -> Said:
     if is_worth_it(queue) and is_plainly_legal(queue, ordered):
-        return Result(())
+        return (), ()
+    if _repeats(queue):
+        return refuted_queue(queue), (REPEATED,)
     found = _decide(queue, ordered)
     open_ = np.flatnonzero(queue.d_ret == NEVER)
     by_values_alone = found and found[0].kind in ("VFresh", "VRepet")
     if not found or by_values_alone or not len(open_) or not len(queue.c_invoke):
-        return Result(found)
+        return found, ()
     return _try_choices(queue, ordered, open_, found)
 
 
-def _try_choices(queue: QueueInput, ordered: bool, open_: Ints, found: tuple[Violation, ...]) -> Result:
+def _repeats(queue: QueueInput) -> bool:
+    sent = queue.e_value[queue.e_outcome != FAILED]
+    return len(sent) > 0 and int(np.bincount(sent).max()) > 1
+
+
+def _try_choices(queue: QueueInput, ordered: bool, open_: Ints, found: tuple[Violation, ...]) -> Said:
     """Each unknown dequeue of a known value happened or not; all happened is what *found* contradicts."""
     relaxed = _without(queue, open_)
     relaxed = replace(
@@ -100,14 +132,14 @@ def _try_choices(queue: QueueInput, ordered: bool, open_: Ints, found: tuple[Vio
         c_op=np.concatenate((relaxed.c_op, queue.d_op[open_])),
     )
     if _decide(relaxed, ordered):
-        return Result(found)
+        return found, ()
     if len(open_) > _CHOICES_MAX:
-        return Result((), (f"{len(open_)} unknown dequeues know their value, beside anonymous ones",))
+        return (), (f"{len(open_)} unknown dequeues know their value, beside anonymous ones",)
     for choice in range(1, 1 << len(open_)):
         dropped = open_[[index for index in range(len(open_)) if choice >> index & 1]]
         if not _decide(_without(queue, dropped), ordered):
-            return Result(())
-    return Result(found)
+            return (), ()
+    return found, ()
 
 
 def _without(queue: QueueInput, dequeues: Ints) -> QueueInput:
@@ -362,6 +394,7 @@ class Totals:
 def total_queue(queue: QueueInput) -> Totals:
     """Jepsen's total-queue with two corrections: what unknown dequeues may have eaten is told apart, and duplicates
     count. O(n) by bincount."""
+    queue, _ = renumbered(admitted(queue, _TABLES), ("e_value", "d_value"))
     highest = 1 + max(int(queue.d_value.max(initial=-1)), int(queue.e_value.max(initial=-1)))
     attempted = np.bincount(queue.e_value[queue.e_outcome != FAILED], minlength=highest)
     acked = np.bincount(queue.e_value[(queue.e_outcome != FAILED) & (queue.e_outcome != UNKNOWN)], minlength=highest)

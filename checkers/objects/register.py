@@ -15,6 +15,7 @@ that nothing may interrupt. With f the least return and s the greatest invocatio
     order-in-block      inside a block no operation returns before one of an earlier group was invoked
     zones-overlap       forward zones are disjoint (a common end point is allowed)
     zone-inside-zone    no backward zone lies strictly inside a forward one
+    swaps-in-a-circle   some swap is the first
 
 An unknown write or swap counts as happened iff its value was seen, or a swap that happened swapped it away.
 
@@ -33,6 +34,9 @@ import numpy as np
 
 from checkers.history.columns import NEVER, Bools, Ints
 from checkers.logs.columns import no_ints
+from checkers.objects.door import Table, admitted, renumbered
+from checkers.objects.lanes import running_maximum, running_maximum_before
+from checkers.objects.refutations import refuted_register
 from checkers.objects.result import Result, Violation
 
 INITIAL = -1
@@ -89,24 +93,40 @@ class _Values:
     depth: Ints
 
 
-def check_register(register: RegisterInput) -> Result:
-    """Decide *register*."""
+def check_register(register: RegisterInput) -> Result[Violation]:
+    """Decide *register*; where a value is written more than once, what needs no search only."""
+    register, names = renumbered(admitted(register, _TABLES), _VALUES)
+    violations, unknown = _decided(register)
+    return Result("register", names.of(violations), unknown)
+
+
+_TABLES = (
+    Table("writes", ("w_value", "w_invoke", "w_ret", "w_op"), "w_invoke", "w_ret", ("w_value",), INITIAL),
+    Table("swaps", ("c_old", "c_new", "c_invoke", "c_ret", "c_op"), "c_invoke", "c_ret", ("c_old", "c_new"), INITIAL),
+    Table("reads", ("r_value", "r_invoke", "r_ret", "r_op"), "r_invoke", "r_ret", ("r_value",), INITIAL),
+    Table("refused swaps", ("n_old", "n_invoke", "n_ret", "n_op"), "n_invoke", "n_ret", ("n_old",), INITIAL),
+)
+_VALUES = tuple(name for table in _TABLES for name in table.values)
+
+
+def _decided(register: RegisterInput) -> tuple[tuple[Violation, ...], tuple[str, ...]]:
+    """(violations, why it is not known)."""
     if _repeats(register):
-        return Result((), (REPEATED,))
+        return refuted_register(register), (REPEATED,)
     values = _values(register)
     found = _existence(register, values) or _swapped_twice(register, values)
     if found:
-        return Result(found)
+        return found, ()
     if not _link(values):
-        return Result((_circle(register, values),))
+        return (_circle(register, values),), ()
     found = _order_in_blocks(register, values)
     if found:
-        return Result(found)
+        return found, ()
     blocks = _Blocks.of(values)
     found = blocks.violations(register, values)
     if found or not len(register.n_old):
-        return Result(found)
-    return Result((), () if _refusals_fit(register, values, blocks) else (REFUSED,))
+        return found, ()
+    return (), () if _refusals_fit(register, values, blocks) else (REFUSED,)
 
 
 def _repeats(register: RegisterInput) -> bool:
@@ -194,8 +214,8 @@ def _circle(register: RegisterInput, values: _Values) -> Violation:
         path.append(place)
         place = int(values.old[place])
     circle = path[path.index(place) :]
-    ops = tuple(int(values.op[member]) for member in circle[:4])
-    return Violation("order-in-block", tuple(member - 1 for member in circle[:2]), ops)
+    ops = tuple(int(values.op[member]) for member in circle)
+    return Violation("swaps-in-a-circle", tuple(member - 1 for member in circle), ops)
 
 
 def _order_in_blocks(register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
@@ -212,9 +232,7 @@ def _order_in_blocks(register: RegisterInput, values: _Values) -> tuple[Violatio
     ret[0::2], ret[1::2] = values.ret[places], values.reads_ret[places]
     ret[0::2][places == 0] = NEVER  # the initial value was there before everything
     block = np.cumsum(np.append(True, values.root[places][1:] != values.root[places][:-1])) - 1
-    lift = np.repeat(block * (int(invoke.max(initial=0)) + 3), 2)
-    latest = np.maximum.accumulate(invoke + lift)
-    before = np.concatenate((np.full(1, -1, dtype=np.int64), latest[:-1])) - lift
+    before = running_maximum_before(invoke, np.repeat(block, 2), -1)
     bad = np.flatnonzero(before > ret)
     if not len(bad):
         return ()
@@ -348,8 +366,7 @@ def _schedule(values: _Values, blocks: _Blocks) -> tuple[Ints, Ints, Ints]:
     floor[0::2] = np.maximum(values.invoke[alive], instant[block])
     floor[1::2] = values.reads_invoke[alive]
     number = np.cumsum(np.append(True, block[1:] != block[:-1])) if len(block) else block
-    lift = np.repeat(number * (int(floor.max(initial=0)) + 3), 2)
-    begin = (np.maximum.accumulate(floor + lift) - lift)[0::2]
+    begin = running_maximum(floor, np.repeat(number, 2))[0::2]
     begin[alive == 0] = -1
     end = np.append(begin[1:], NEVER)
     return alive, begin, end

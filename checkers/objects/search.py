@@ -69,9 +69,9 @@ def search_parts(
             trees[index] = _tree(parts[index], model, limit, trees.get(index))
             result = _round(parts[index], trees[index], min(limit, budget))
             spent += result.configurations
-            if result.linearizable is False:
+            if result.holds is False:
                 return replace(result, configurations=spent), index
-            if result.linearizable is None:
+            if result.holds is None:
                 still.append(index)
         if still and limit >= budget:
             return SearchResult(None, spent, reason=f"more than {budget} configurations"), still[0]
@@ -92,7 +92,7 @@ def _tree(
 def _round(operations: Sequence[Operation], tree: Tree | CompiledTree, limit: int) -> SearchResult:
     """One part within *limit*; then a late proof, at the price of as much again for each length that is tried."""
     result = tree.run(limit)
-    return result if result.linearizable is not None else late_proof(operations, tree.model, result, limit) or result
+    return result if result.holds is not None else late_proof(operations, tree.model, result, limit) or result
 
 
 def late_proof(operations: Sequence[Operation], model: Model, spent: SearchResult, limit: int) -> SearchResult | None:
@@ -110,7 +110,7 @@ def late_proof(operations: Sequence[Operation], model: Model, spent: SearchResul
     for count in LATE:
         last = _from(upto, model, returns[-min(count, len(returns))])
         if _is_illegal(last, model, states, limit):
-            return replace(spent, linearizable=False, reason="", proof=tuple(last))
+            return replace(spent, holds=False, reason="", proof=tuple(last))
         if count >= len(returns):
             break
     return None
@@ -147,6 +147,6 @@ def _is_illegal(operations: Sequence[Operation], model: Model, states: Sequence[
     for state in states:
         result = _tree(operations, replace(model, initial=state), limit).run(limit)
         limit -= result.configurations
-        if result.linearizable is not False:
+        if result.holds is not False:
             return False
     return True

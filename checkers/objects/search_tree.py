@@ -32,7 +32,7 @@ class SearchResult:
     """``linearizable`` ``None``: the budget was spent. ``stuck``: the operation whose return nothing could reach past,
     and ``states``: the states in which the deepest attempts stood before it."""
 
-    linearizable: bool | None
+    holds: bool | None
     configurations: int
     stuck: Operation | None = None
     states: tuple[Any, ...] = ()
@@ -180,7 +180,7 @@ class Tree:
             count += 1
             if count > budget:
                 reason = f"more than {budget} configurations"
-                return replace(self._failed(deepest, states, count), linearizable=None, reason=reason)
+                return replace(self._failed(deepest, states, count), holds=None, reason=reason)
             if at > deepest:
                 deepest, states = at, set()
             if at == deepest:

@@ -23,19 +23,20 @@ Limits. Nothing is removed. Reads of single elements are registers, one an eleme
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from checkers.history.columns import NEVER, Bools, Ints
+from checkers.history.columns import NEVER, Bools, HistoryFormatError, Ints
 from checkers.logs.columns import ACKED, FAILED, no_ints
+from checkers.objects.door import Names, Table, admitted, as_ints, renumbered, require
 from checkers.objects.result import Result, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class SetInput:
     """``a_*`` adds (outcome ACKED, UNKNOWN, FAILED; an unknown one returns never). ``r_*`` answered reads; read i shows
-    the next ``r_count[i]`` entries of ``shown``. Values are non-negative and not much greater than their number."""
+    the next ``r_count[i]`` entries of ``shown``. Values are non-negative."""
 
     a_value: Ints = field(default_factory=no_ints)
     a_invoke: Ints = field(default_factory=no_ints)
@@ -68,12 +69,34 @@ class _First:
         return _First(earliest, row)
 
 
-def check_set(its: SetInput) -> Result:
+def check_set(its: SetInput) -> Result[Violation]:
     """Decide *its*."""
+    its, names = _admitted(its)
+    return Result("set", names.of(_violations(its)))
+
+
+_TABLES = (
+    Table("adds", ("a_value", "a_invoke", "a_ret", "a_outcome", "a_op"), "a_invoke", "a_ret", ("a_value",),
+          outcome="a_outcome"),
+    Table("reads", ("r_invoke", "r_ret", "r_count", "r_op"), "r_invoke", "r_ret"),
+)  # fmt: skip
+
+
+def _admitted(its: SetInput) -> tuple[SetInput, Names]:
+    its = replace(admitted(its, _TABLES), shown=as_ints("values read", "shown", its.shown))
+    require("reads", its.r_count >= 0, "it shows fewer than no values")
+    require("values read", its.shown >= 0, "a value is below 0")
+    if int(its.r_count.sum()) != len(its.shown):
+        told = f"{int(its.r_count.sum())} values are counted, {len(its.shown)} are there"
+        raise HistoryFormatError("reads", -1, told)
+    return renumbered(its, ("a_value", "shown"))
+
+
+def _violations(its: SetInput) -> tuple[Violation, ...]:
     begun, acked = _adds(its)
     found = _content(its, begun)
     if found:
-        return Result((found,))
+        return (found,)
     order = np.argsort(its.r_count, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -82,8 +105,8 @@ def check_set(its: SetInput) -> Result:
     known = np.cumsum(np.bincount(first, minlength=len(order) + 1)[: len(order)])
     torn = np.flatnonzero(known != its.r_count[order])
     if len(torn):
-        return Result((_disagreement(its, order, first, int(torn[0]), len(torn)),))
-    return Result(_order(its, begun, acked, order, first))
+        return (_disagreement(its, order, first, int(torn[0]), len(torn)),)
+    return _order(its, begun, acked, order, first)
 
 
 def _adds(its: SetInput) -> tuple[_First, _First]:
@@ -181,6 +204,7 @@ class Fates:
 
 def fates(its: SetInput) -> Fates:
     """Jepsen's account of each element, whether or not the whole is linearizable."""
+    its, names = _admitted(its)
     _, acked = _adds(its)
     size, reads = len(acked.at), len(its.r_op)
     rank_of = np.empty(reads, dtype=np.int64)
@@ -193,7 +217,8 @@ def fates(its: SetInput) -> Fates:
     candidates = np.flatnonzero((missing >= 0) & (known < NEVER))
     late = candidates[its.r_invoke[by_invoke[missing[candidates]]] > known[candidates]]
     is_last: Bools = missing[late] == reads - 1
-    return Fates(late[is_last], late[~is_last])
+    old = late if names.old is None else names.old[late]
+    return Fates(old[is_last], old[~is_last])
 
 
 def _last_missing(value: Ints, rank: Ints, size: int, reads: int) -> Ints:

@@ -104,6 +104,6 @@ def _without_needless(operations: list[Operation], model: Model) -> list[Operati
     kept = list(operations)
     for operation in [o for o in operations if model.observes(o.arg)][:OBSERVERS_MAX]:
         fewer = [other for other in kept if other is not operation]
-        if search(fewer, model, BUDGET).linearizable is False:
+        if search(fewer, model, BUDGET).holds is False:
             kept = fewer
     return kept

@@ -221,7 +221,7 @@ def _missing(
 
 
 def _out_of_order(history: History, deliveries: Deliveries) -> Iterator[Anomaly]:
-    for violation in delivery_order(deliveries):
+    for violation in delivery_order(deliveries).violations:
         before, after = violation.offsets[:2]
         sentence = (
             f"{history.queues.name(violation.queue)}: @{after} was delivered after @{before} to one owner, "

@@ -111,8 +111,8 @@ def _grades(history: History, lane: Lane) -> dict[str, int]:
     offsets = _input(history, lane)
     return {
         "lanes": 1,
-        "monotonic": not check_monotonic(offsets),
-        "greatest_wins": not check_greatest_wins(offsets),
+        "monotonic": check_monotonic(offsets).holds is True,
+        "greatest_wins": check_greatest_wins(offsets).holds is True,
     }
 
 
@@ -123,7 +123,7 @@ def _ahead(history: History, facts: RunFacts, lane: Lane) -> Iterator[Anomaly]:
     given = np.isin(of_read, delivering(history, lane.pulls))
     there = np.unique(reads.offset[(ops.f.mask("drain") & (ops.queue == lane.queue))[of_read]])
     found = check_not_ahead(_input(history, lane), reads.offset[given], ops.complete_event[of_read[given]], there)
-    for violation in found:
+    for violation in found.violations:
         missing, value = violation.values
         cause = reusing_fault(facts, history.queues.broker_of(lane.queue))
         why = f", after {cause.words()}, which lets offsets be used again" if cause else ""

@@ -18,6 +18,7 @@ import numpy as np
 from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
 from checkers.logs.columns import LogViolation
+from checkers.objects.kinds import clause
 from checkers.show.drawing import Band, Bar, draw, span
 
 DRAWN_MAX = 12
@@ -25,57 +26,20 @@ DRAWN_MAX = 12
 
 def log_sentence(history: History, facts: RunFacts, violation: LogViolation) -> str:
     """The violation of a log in words."""
-    queue = history.queues.name(violation.queue)
-    clause = _clause(violation).format(
-        queue=queue,
-        low=violation.low,
-        high=violation.high,
-        values=_messages(violation.values),
-        first=_message(violation.values, 0),
-        second=_message(violation.values, 1),
-        needed=violation.values[0] if violation.values else "",
-        available=violation.values[1] if len(violation.values) > 1 else "",
-    )
+    meaning = _meaning(violation, history.queues.name(violation.queue))
     proof = "; ".join(history.op_text(op) for op in violation.ops if op >= 0)
     more = f" ({violation.count} such cases, this is the shortest)" if violation.count > 1 else ""
-    return f"{clause}{more}. Proof: {proof}. {near(history, facts, violation.ops)}"
+    return f"{meaning}{more}. Proof: {proof}. {near(history, facts, violation.ops)}"
 
 
-def _clause(violation: LogViolation) -> str:
+def _meaning(violation: LogViolation, queue: str) -> str:
     if violation.kind == "two-values-one-offset" and not violation.values:
-        return "{queue} @{low} was seen or acknowledged with different messages, however far its log was cut back"
-    return _CLAUSES[violation.kind]
+        return f"{queue} @{violation.low} was seen or acknowledged with different messages, wherever its log was cut"
+    return clause("log", violation, _message, queue)
 
 
-_CLAUSES = {
-    "two-values-one-offset": "{queue} @{low} holds two different messages, {first} and {second}",
-    "value-at-two-offsets": "{first} stands at two offsets of {queue}, @{low} and @{high}, though it was sent once",
-    "phantom": "{queue} @{low} holds a message that nobody sent",
-    "failed-append-visible": "{first} was certainly refused, and yet it stands at {queue} @{low}",
-    "resurrected": "{first} was cut off with the end of the log, and now it stands at {queue} @{low} again",
-    "wrong-queue": "{first} stands at {queue} @{low}, but was sent to another queue",
-    "skipped-in-read": "a poll of {queue} left out @{low}",
-    "hole-without-writer": (
-        "{queue} @{low} exists, since @{high} does, but no message can be there: {needed} are needed up to there, "
-        "only {available} unanswered sends had begun"
-    ),
-    "real-time-order": "{queue} @{low} was given to a message whose send began after @{high} had been acknowledged",
-    "read-from-future": "{queue} @{high} was seen before the message at @{low} was sent",
-    "stale-or-lost": "{queue} @{high} was acknowledged, and a later answer says that the queue ends at @{low}",
-    "went-backwards": "{queue} @{high} was seen, and a later answer says that the queue ends at @{low}",
-    "torn-batch": "the end of {queue} was said to be @{low}, in the middle of one batch",
-    "read-of-trimmed": "{queue} @{low} was read after the start had passed it",
-}
-
-
-def _message(values: Sequence[int], index: int) -> str:
-    if index >= len(values):
-        return "a message"
-    return f"m{values[index]}" if values[index] >= 0 else "something that is none of ours"
-
-
-def _messages(values: Sequence[int]) -> str:
-    return ", ".join(_message(values, index) for index in range(len(values)))
+def _message(value: int) -> str:
+    return f"m{value}" if value >= 0 else "something that is no message of this run"
 
 
 def near(history: History, facts: RunFacts, ops: Sequence[int]) -> str:

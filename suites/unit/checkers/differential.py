@@ -53,7 +53,7 @@ def log(shape: Shape, gaps: bool = False) -> Draw:
             draw_log.oracle_ops(drawn), ((0, ()),) * shape.queues, brute.log_step(gaps=gaps, fresh=fresh)
         )
         result = check_log(draw_log.log_input(drawn, shape.queues), fresh=fresh, gaps=gaps)
-        return result.linearizable, wanted, drawn
+        return result.holds, wanted, drawn
 
     return case
 
@@ -69,7 +69,7 @@ def unseen_retries(shape: Shape) -> Draw:
             return None, True, drawn
         ops = draw_log.oracle_ops(drawn) + draw_log.copies_of(drawn, COPIES)
         wanted = linearizable(ops, ((0, ()),) * shape.queues, brute.log_step(fresh=fresh))
-        return result.linearizable, wanted, drawn
+        return result.holds, wanted, drawn
 
     return case
 
@@ -85,7 +85,7 @@ def fresh_within(shape: Shape) -> Draw:
         log, bound = draw_log.log_input(drawn, 1), rng.randrange(6)
         result = check_log(log, fresh=False)
         late = [freshness(result.content, claims).late for claims in (log.empties, log.ends)]
-        answer = result.linearizable and max((int(found.max(initial=0)) for found in late), default=0) <= bound
+        answer = result.holds and max((int(found.max(initial=0)) for found in late), default=0) <= bound
         ops = draw_log.oracle_ops(drawn)
         lower = [op for op in ops if op.what[0] != "empty"]
         upper = [op._replace(inv=op.inv - bound, what=("empty", *op.what[1:])) for op in ops if op.what[0] in _ENDS]
@@ -108,7 +108,7 @@ def sessions(rng: Random) -> Case:
     drawn = sorted(draw_log.draw(rng, Shape()), key=lambda op: op.inv)
     processes = _renewed(drawn)
     for number, op in enumerate(drawn):
-        op.inv = number
+        op.inv, op.ret = number, max(op.ret, number)
     log = draw_log.log_input(drawn, 1)
     content = check_log(log, fresh=False).content
     kept = [index for index, op in enumerate(drawn) if op.outcome != "fail"]
@@ -118,7 +118,7 @@ def sessions(rng: Random) -> Case:
         return False, wanted, drawn
     if (content.value == EMPTY).any():
         return None, wanted, drawn
-    return not check_sessions(claims_of(log, ints(processes), content)), wanted, drawn
+    return check_sessions(claims_of(log, ints(processes), content)).holds, wanted, drawn
 
 
 def sequential(shape: Shape) -> Draw:
@@ -126,13 +126,13 @@ def sequential(shape: Shape) -> Draw:
         drawn = sorted(draw_log.draw(rng, shape), key=lambda op: op.inv)
         processes = _renewed(drawn)
         for number, op in enumerate(drawn):
-            op.inv = number
+            op.inv, op.ret = number, max(op.ret, number)
         kept = [index for index, op in enumerate(drawn) if op.outcome != "fail"]
         ops = [draw_log.oracle_ops([drawn[index]])[0] for index in kept]
         initial = ((0, ()),) * shape.queues
         wanted = brute.sequentially_consistent(ops, [processes[index] for index in kept], initial, brute.log_step())
         result = check_sequential(draw_log.log_input(drawn, shape.queues), ints(processes))
-        return result.consistent, wanted, drawn
+        return result.holds, wanted, drawn
 
     return case
 
@@ -155,8 +155,8 @@ def queue(ordered: bool) -> Draw:
         wanted = linearizable(draw_queue.oracle_ops(calls), (), brute.queue_step(ordered))
         if _saw_what_nobody_sent(calls):
             # An unknown dequeue that knows its value proves that the value was there; the oracle may leave it out.
-            return result.linearizable, False, calls
-        return result.linearizable, wanted, calls
+            return result.holds, False, calls
+        return result.holds, wanted, calls
 
     return case
 
@@ -170,7 +170,7 @@ def registers(cas: bool, refused: bool) -> Draw:
     def case(rng: Random) -> Case:
         calls = draw_register.draw(rng, cas=cas, refused=refused)
         result = check_register(draw_register.register_input(calls))
-        return result.linearizable, linearizable(draw_register.oracle_ops(calls), -1, brute.register_step), calls
+        return result.holds, linearizable(draw_register.oracle_ops(calls), -1, brute.register_step), calls
 
     return case
 
@@ -178,25 +178,25 @@ def registers(cas: bool, refused: bool) -> Draw:
 def grown_set(rng: Random) -> Case:
     calls = draw_set.draw(rng)
     result = check_set(draw_set.set_input(calls))
-    return result.linearizable, linearizable(draw_set.oracle_ops(calls), (), brute.set_step), calls
+    return result.holds, linearizable(draw_set.oracle_ops(calls), (), brute.set_step), calls
 
 
 def max_register(rng: Random) -> Case:
     calls = draw_register.draw(rng, maximum=True)
     found = check_max_register(draw_register.max_register_input(calls))
-    return not found, linearizable(draw_register.oracle_ops(calls), 0, brute.max_register_step), calls
+    return found.holds, linearizable(draw_register.oracle_ops(calls), 0, brute.max_register_step), calls
 
 
 def mutex(rng: Random) -> Case:
     holds = draw_register.draw_lock(rng, 1, refused=True)
     found = check_mutex(draw_register.mutex_input(holds))
-    return not found, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(1)), holds
+    return found.holds, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(1)), holds
 
 
 def semaphore(rng: Random) -> Case:
     holds = draw_register.draw_lock(rng, 2, refused=False)
     found = check_semaphore(draw_register.mutex_input(holds), 2)
-    return not found, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(2)), holds
+    return found.holds, linearizable(draw_register.lock_ops(holds), (), brute.lock_step(2)), holds
 
 
 def searched(model: models.Model, draw: Callable[[Random], list[Op]], first: int = FIRST_BUDGET) -> Draw:
@@ -211,7 +211,7 @@ def searched(model: models.Model, draw: Callable[[Random], list[Op]], first: int
         ops = draw(rng)
         operations = [Operation(op.inv, op.ret if op.must else None, op.what) for op in ops]
         return (
-            search_parts([operations], model, first=first)[0].linearizable,
+            search_parts([operations], model, first=first)[0].holds,
             linearizable(ops, model.initial, step),
             ops,
         )

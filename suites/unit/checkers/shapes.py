@@ -140,7 +140,7 @@ def _drawn(history: list[Placed]) -> list[draw_log.Drawn]:
 
 
 def _log(history: list[Placed]) -> Answer:
-    return check_log(draw_log.log_input(_drawn(history), 2)).linearizable
+    return check_log(draw_log.log_input(_drawn(history), 2)).holds
 
 
 def _log_wanted(history: list[Placed]) -> bool:
@@ -155,7 +155,7 @@ def _log_wanted(history: list[Placed]) -> bool:
 
 
 def _sequential(history: list[Placed]) -> Answer:
-    return check_sequential(draw_log.log_input(_drawn(history), 2), draw_log.ints(_processes(history))).consistent
+    return check_sequential(draw_log.log_input(_drawn(history), 2), draw_log.ints(_processes(history))).holds
 
 
 def _sequential_wanted(history: list[Placed]) -> bool:
@@ -185,7 +185,7 @@ def _queue(ordered: bool) -> Callable[[list[Placed]], Answer]:
             draw_queue.Call({"take": "crashed"}.get(kind, kind), *(args or (-1,)), call, ret, outcome)
             for (kind, outcome, *args), call, ret in history
         ]
-        return check_queue(draw_queue.queue_input(calls), ordered=ordered).linearizable
+        return check_queue(draw_queue.queue_input(calls), ordered=ordered).holds
 
     return judge
 
@@ -233,11 +233,11 @@ def _register_calls(history: list[Placed]) -> list[draw_register.Call]:
 
 
 def _register(history: list[Placed]) -> Answer:
-    return check_register(draw_register.register_input(_register_calls(history))).linearizable
+    return check_register(draw_register.register_input(_register_calls(history))).holds
 
 
 def _greatest(history: list[Placed]) -> Answer:
-    return not check_max_register(draw_register.max_register_input(_register_calls(history)))
+    return check_max_register(draw_register.max_register_input(_register_calls(history))).holds
 
 
 def _wanted(new: type[second.Thing]) -> Callable[[list[Placed]], bool]:
@@ -249,7 +249,7 @@ def _wanted(new: type[second.Thing]) -> Callable[[list[Placed]], bool]:
 
 def _set(history: list[Placed]) -> Answer:
     calls = [draw_set.Call(kind, call, ret, list(values), outcome) for (kind, outcome, *values), call, ret in history]
-    return check_set(draw_set.set_input(calls)).linearizable
+    return check_set(draw_set.set_input(calls)).holds
 
 
 # Locks: ("acquire", outcome, owner), ("release", outcome, owner), ("refused", "ok", owner)
@@ -279,11 +279,11 @@ def _holds(history: list[Placed]) -> list[draw_register.Hold]:
 
 
 def _mutex(history: list[Placed]) -> Answer:
-    return not check_mutex(draw_register.mutex_input(_holds(history)))
+    return check_mutex(draw_register.mutex_input(_holds(history))).holds
 
 
 def _semaphore(history: list[Placed]) -> Answer:
-    return not check_semaphore(draw_register.mutex_input(_holds(history)), 2)
+    return check_semaphore(draw_register.mutex_input(_holds(history)), 2).holds
 
 
 def _append(values: tuple[int, ...], *told: int | None, queue: int = 0) -> tuple[Letter, ...]:

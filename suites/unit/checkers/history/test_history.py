@@ -41,6 +41,7 @@ MALFORMED = [
     (change("ops", 1, op=0), "ops", 1, "the key occurs twice"),
     (change("ops", 1, message="m1"), "ops", 1, "column 'message' is 'm1', not int"),
     (change("ops", 1, status=None), "ops", 1, "column 'status' is None, not str"),
+    (change("ops", 1, queue=1 << 63), "ops", 1, "column 'queue' is not below 2^63: 9223372036854775808"),
     (change("reads", 1, op=7), "reads", 1, "op is not in table ops"),
     (change("reads", 1, position=3), "reads", 1, "positions are not consecutive"),
     (change("reads", 0, position=1), "reads", 0, "positions of an operation do not begin with 0"),

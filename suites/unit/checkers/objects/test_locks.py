@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from checkers.history.columns import HistoryFormatError
 from checkers.objects.mutex import MutexInput, check_mutex, check_semaphore
 from suites.unit.checkers.draw_log import ints
 from suites.unit.checkers.draw_register import Hold, mutex_input
@@ -33,39 +34,39 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_mutex(case: str) -> None:
     holds, kind = CASES[case]
-    assert [violation.kind for violation in check_mutex(mutex_input(holds))] == ([kind] if kind else [])
+    assert [violation.kind for violation in check_mutex(mutex_input(holds)).violations] == ([kind] if kind else [])
 
 
 def test_holds_of_one_instant_come_in_the_order_that_suits_the_refusals() -> None:
     """Both are certain at 7 only; the one that began at 2 must come first, that the refusal at [4, 5] makes sense."""
     first, second = hold(2, 7, 7, 8), hold(7, 7, 7, 7)
     for holds in ([first, second], [second, first]):
-        assert not check_mutex(mutex_input([*holds, refused(4, 5)]))
-        assert check_mutex(mutex_input([*holds, refused(0, 1)]))
+        assert check_mutex(mutex_input([*holds, refused(4, 5)])).holds
+        assert not check_mutex(mutex_input([*holds, refused(0, 1)])).holds
 
 
 def test_one_hold_cannot_be_the_first_and_the_last_of_an_instant() -> None:
     """The same hold is the best for the refusal before and for the one after; the other is good for neither."""
     both, neither = hold(2, 7, 7, 12), hold(7, 7, 7, 7)
     for one in (refused(4, 5), refused(9, 10)):
-        assert not check_mutex(mutex_input([both, neither, one]))
-    (violation,) = check_mutex(mutex_input([both, neither, refused(4, 5), refused(9, 10)]))
+        assert check_mutex(mutex_input([both, neither, one])).holds
+    (violation,) = check_mutex(mutex_input([both, neither, refused(4, 5), refused(9, 10)])).violations
     assert violation.kind == "busy-while-free"
 
 
 @pytest.mark.parametrize(("permits", "kinds"), [(1, ["too-many-holds"]), (2, ["too-many-holds"]), (3, [])])
 def test_permits(permits: int, kinds: list[str]) -> None:
     holds = mutex_input([hold(0, 1, 8, 9), hold(0, 2, 7, 9), hold(3, 4, 5, 6)])
-    assert [violation.kind for violation in check_semaphore(holds, permits)] == kinds
+    assert [violation.kind for violation in check_semaphore(holds, permits).violations] == kinds
 
 
 def test_tokens_grow() -> None:
     columns = ints([0, 10]), ints([1, 11]), ints([0, 1]), ints([2, 12]), ints([3, 13])
-    assert not check_mutex(MutexInput(*columns, token=ints([4, 5])))
-    (violation,) = check_mutex(MutexInput(*columns, token=ints([5, 5])))
+    assert check_mutex(MutexInput(*columns, token=ints([4, 5]))).holds
+    (violation,) = check_mutex(MutexInput(*columns, token=ints([5, 5]))).violations
     assert (violation.kind, violation.values, violation.ops) == ("token-order", (5, 5), (0, 1))
 
 
 def test_a_release_before_its_acquire_returned_is_no_hold() -> None:
-    with pytest.raises(ValueError, match="operation 0: released before the acquire had returned"):
+    with pytest.raises(HistoryFormatError, match="table holds, row 0: it was released before its acquire had returned"):
         check_mutex(mutex_input([hold(0, 5, 4, 6)]))

@@ -35,7 +35,7 @@ def legal_log(seed: int, length: int = 25) -> list[Drawn]:
     """A history of two logs that really ran: the first legal one from this seed on (damage is drawn, too)."""
     for attempt in range(200):
         drawn = draw_log.draw(Random(seed + attempt), Shape(queues=QUEUES, operations=(length // 2, length)))
-        if judged(drawn).linearizable:
+        if judged(drawn).holds:
             return drawn
     raise AssertionError("200 histories and none of them legal")
 
@@ -47,7 +47,7 @@ def test_widening_intervals_keeps_a_log_legal(seed: int, by: list[int]) -> None:
     for op, more in zip(drawn, by, strict=False):
         op.inv = max(0, op.inv - more)
         op.ret += more
-    assert judged(drawn).linearizable is True
+    assert judged(drawn).holds is True
 
 
 @common
@@ -61,7 +61,7 @@ def test_renaming_values_and_queues_changes_nothing(seed: int, random: Random) -
         op.values = [names[value] for value in op.values]
         op.queue = QUEUES - 1 - op.queue
     after = judged(drawn)
-    assert after.linearizable is before.linearizable
+    assert after.holds is before.holds
 
 
 @common
@@ -72,7 +72,7 @@ def test_a_history_is_legal_iff_each_of_its_queues_is(seed: int) -> None:
     if any(crossed.get(value, op.queue) != op.queue for op in drawn if op.kind == "poll" for value in op.values):
         return  # a value of another queue: each queue alone calls it a phantom, too, but the split is not by operation
     parts = [check_log(log_input([op for op in drawn if op.queue == queue], QUEUES)) for queue in range(QUEUES)]
-    assert judged(drawn).linearizable is all(part.linearizable for part in parts)
+    assert judged(drawn).holds is all(part.holds for part in parts)
 
 
 @common
@@ -84,7 +84,7 @@ def test_dropping_an_unknown_send_that_nobody_saw_keeps_a_log_legal(seed: int) -
     number = dict(enumerate(op for op in drawn if op.kind == "append"))
     unseen = [op for row, op in number.items() if op.outcome == "info" and row not in filled]
     for op in unseen:
-        assert judged([other for other in drawn if other is not op]).linearizable is True
+        assert judged([other for other in drawn if other is not op]).holds is True
 
 
 @common
@@ -93,7 +93,7 @@ def test_dropping_any_read_keeps_a_log_legal(seed: int) -> None:
     drawn = legal_log(seed)
     for op in [op for op in drawn if op.kind != "append"]:
         holes = judged([other for other in drawn if other is not op])
-        assert holes.linearizable is not False
+        assert holes.holds is not False
 
 
 @common
@@ -107,26 +107,26 @@ def test_a_planted_anomaly_always_makes_a_log_illegal(seed: int) -> None:
         other = Drawn("poll", op.queue, end, end + 1, "ok", [999], op.offset, [op.offset])
         twice = replace(op, inv=end, ret=end + 1, values=[998])
         for anomaly in (stale, other, twice):
-            assert judged([*drawn, anomaly]).linearizable is False
+            assert judged([*drawn, anomaly]).holds is False
 
 
 @common
 @given(seeds)
 def test_fewer_demands_accept_more(seed: int) -> None:
     drawn = draw_log.draw(Random(seed), Shape(queues=QUEUES, operations=(10, 25)))
-    if judged(drawn).linearizable:
-        assert judged(drawn, fresh=False).linearizable is True
-        assert judged(drawn, retries=True).linearizable is True
+    if judged(drawn).holds:
+        assert judged(drawn, fresh=False).holds is True
+        assert judged(drawn, retries=True).holds is True
 
 
 @common
 @given(seeds, shifts)
 def test_widening_intervals_keeps_a_queue_legal(seed: int, by: list[int]) -> None:
     calls = draw_queue.draw(Random(seed), ordered=True, operations=(10, 25))
-    if check_queue(draw_queue.queue_input(calls)).linearizable:
+    if check_queue(draw_queue.queue_input(calls)).holds:
         for call, more in zip(calls, by, strict=False):
             call.inv, call.ret = max(0, call.inv - more), call.ret + more
-        assert check_queue(draw_queue.queue_input(calls)).linearizable is True
+        assert check_queue(draw_queue.queue_input(calls)).holds is True
 
 
 @common
@@ -134,8 +134,8 @@ def test_widening_intervals_keeps_a_queue_legal(seed: int, by: list[int]) -> Non
 def test_a_fifo_queue_is_a_bag(seed: int) -> None:
     calls = draw_queue.draw(Random(seed), ordered=True, operations=(10, 25))
     queue = draw_queue.queue_input(calls)
-    if check_queue(queue).linearizable:
-        assert check_queue(queue, ordered=False).linearizable is not False
+    if check_queue(queue).holds:
+        assert check_queue(queue, ordered=False).holds is not False
 
 
 @common
@@ -145,17 +145,17 @@ def test_a_value_that_comes_out_twice_is_never_legal(seed: int) -> None:
     out = [call for call in calls if call.kind == "dequeue" and call.outcome == "ok"]
     for call in out:
         again = replace(call, inv=call.inv + 100, ret=call.ret + 100)
-        assert check_queue(draw_queue.queue_input([*calls, again]), ordered=False).linearizable is False
+        assert check_queue(draw_queue.queue_input([*calls, again]), ordered=False).holds is False
 
 
 @common
 @given(seeds, shifts)
 def test_widening_intervals_keeps_a_register_legal(seed: int, by: list[int]) -> None:
     calls = draw_register.draw(Random(seed))
-    if check_register(draw_register.register_input(calls)).linearizable:
+    if check_register(draw_register.register_input(calls)).holds:
         for call, more in zip(calls, by, strict=False):
             call.inv, call.ret = max(0, call.inv - more), call.ret + more
-        assert check_register(draw_register.register_input(calls)).linearizable is True
+        assert check_register(draw_register.register_input(calls)).holds is True
 
 
 @common
@@ -163,12 +163,12 @@ def test_widening_intervals_keeps_a_register_legal(seed: int, by: list[int]) -> 
 def test_renaming_values_changes_nothing_for_a_register(seed: int) -> None:
     calls = draw_register.draw(Random(seed))
     register = draw_register.register_input(calls)
-    before = check_register(register).linearizable
+    before = check_register(register).holds
     lifted = {
         name: np.where(getattr(register, name) >= 0, getattr(register, name) * 3 + 7, -1)
         for name in ("w_value", "c_old", "c_new", "r_value", "n_old")
     }
-    assert check_register(replace(register, **lifted)).linearizable is before
+    assert check_register(replace(register, **lifted)).holds is before
 
 
 @common
@@ -177,6 +177,6 @@ def test_turning_an_answer_into_silence_keeps_a_register_legal(seed: int) -> Non
     """A write whose answer is lost demands less than one that was answered."""
     calls = draw_register.draw(Random(seed))
     register = draw_register.register_input(calls)
-    if check_register(register).linearizable and len(register.w_ret):
+    if check_register(register).holds and len(register.w_ret):
         silent = replace(register, w_ret=np.full(len(register.w_ret), NEVER))
-        assert check_register(silent).linearizable is True
+        assert check_register(silent).holds is True
