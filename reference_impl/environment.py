@@ -113,8 +113,9 @@ class Environment(Protocol):
     def note(self, event: str, **fields: Any) -> None:
         """Structured trace of a decision (``flushed_to``, ``recovered``, ``became_master``); JSON values only."""
 
-    def exit(self, code: int = 0) -> None:
-        """End this node after the current step; the orderly end of ``on_stop``."""
+    def exit(self, code: int = 0, reason: str = "") -> None:
+        """End this node after the current step; the orderly end of ``on_stop``. *reason*: one line for whoever started
+        it and must know why it will not run."""
 
 
 class Role(Protocol):

@@ -33,6 +33,7 @@ class FakeEnvironment:
         self.syncs: list[tuple[str, Hashable]] = []
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.exit_code: int | None = None
+        self.exit_reason = ""
         self._links = 0
         self._peers: dict[Link, Address] = {}
         self._listeners: dict[Link, Address] = {}
@@ -172,5 +173,5 @@ class FakeEnvironment:
     def note(self, event: str, **fields: Any) -> None:
         self.notes.append((event, fields))
 
-    def exit(self, code: int = 0) -> None:
-        self.exit_code = code
+    def exit(self, code: int = 0, reason: str = "") -> None:
+        self.exit_code, self.exit_reason = code, reason

@@ -27,7 +27,7 @@ from reference_impl.wire.bodies import (
 )
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import read_json, write_json
-from reference_impl.wire.fields import RequestRefused, boolean, integer, integer_or_none, text
+from reference_impl.wire.fields import RequestRefused, boolean, integer_or_none, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Handler
 
@@ -64,12 +64,12 @@ class Admin:
     def create_topic(self, env: Environment, link: Link, request: Command) -> Command | None:
         """17; answered when every NameServer has the topic or has failed."""
         topic = TopicConfig(
-            perm=integer(request, "perm"),
-            read_queue_nums=integer(request, "readQueueNums"),
+            perm=small_integer(request, "perm"),
+            read_queue_nums=small_integer(request, "readQueueNums"),
             topic_filter_type=request.fields.get("topicFilterType", SINGLE_TAG),
             topic_name=text(request, "topic"),
-            topic_sys_flag=integer_or_none(request, "topicSysFlag") or 0,
-            write_queue_nums=integer(request, "writeQueueNums"),
+            topic_sys_flag=integer_or_none(request, "topicSysFlag", bits=32) or 0,
+            write_queue_nums=small_integer(request, "writeQueueNums"),
         )
         self._check_name(topic.topic_name)
         if topic.topic_filter_type not in (SINGLE_TAG, MULTI_TAG):

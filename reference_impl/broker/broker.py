@@ -54,11 +54,14 @@ from reference_impl.store.config import StoreConfig
 from reference_impl.store.config_file import ConfigFile, ConfigUnreadable
 from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore, StoreUnloadable
-from reference_impl.wire.frame import Command, RemoteWireError
+from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Handler, Remoting, not_supported
 
 LOAD_FAILED_EXIT: Final = 253
 """RocketMQ exits with −3 where its files cannot be loaded."""
+
+LISTEN_FAILED_EXIT: Final = 255
+"""And with −1 where its ports are taken."""
 
 SWEEP_NS: Final = 5 * SECOND
 CLIENT_SCAN_NS: Final = 10 * SECOND
@@ -180,13 +183,17 @@ class Broker:
     def on_start(self, env: Environment) -> None:
         """Recover, listen, register. A node whose files cannot be loaded exits with 253 and a note."""
         try:
-            self._load(env)
-        except (ConfigUnreadable, StoreUnloadable, RemoteWireError) as error:
-            env.note("load_failed", error=str(error))
-            env.exit(LOAD_FAILED_EXIT)
+            self._listen(env)
+        except OSError as error:
+            env.note("listen_failed", error=str(error))
+            env.exit(LISTEN_FAILED_EXIT, f"{self.config.broker_name} does not start: {error}")
             return
-        for address in self.config.listen_addresses:
-            env.listen(address)
+        try:
+            self._load(env)
+        except (ConfigUnreadable, StoreUnloadable, OSError) as error:
+            env.note("load_failed", error=str(error))
+            env.exit(LOAD_FAILED_EXIT, f"{self.config.broker_name} does not start: {error}")
+            return
         env.set_timer(_SWEEP, self._sweep_ns())
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         env.set_timer(_OFFSETS, FIRST_SAVE_NS)
@@ -205,6 +212,11 @@ class Broker:
         if self.config.acts:
             self._members.start(env)
         self._pre_online.start(env)
+
+    def _listen(self, env: Environment) -> None:
+        """Before anything is touched: a second broker of the same ports must leave no trace in its store."""
+        for address in (*self.config.listen_addresses, self.config.ha_listen_address):
+            env.listen(address)
 
     def _go_online(self, env: Environment, least_id: int, least_address: Address) -> None:
         """Isolated no more (RocketMQ: BrokerController#startService)."""
@@ -232,15 +244,11 @@ class Broker:
     def _load(self, env: Environment) -> None:
         state = self.state
         state.counters.started_ms = env.wall()
-        if (topics := state.files.topics.load(env)) is not None:
-            state.topics.load(topics)
-        if (groups := state.files.groups.load(env)) is not None:
-            state.groups.load(groups)
-        if (offsets := state.files.offsets.load(env)) is not None:
-            state.offsets.load(offsets)
+        state.files.topics.load(env, state.topics.load)
+        state.files.groups.load(env, state.groups.load)
+        state.files.offsets.load(env, state.offsets.load)
         state.store.load(env)
-        if (delays := state.files.delays.load(env)) is not None:
-            state.delays.load(delays)
+        state.files.delays.load(env, state.delays.load)
         state.topics.start_version(env.wall())
         state.groups.start_version(env.wall())
         state.offsets.version.begin(env.wall())

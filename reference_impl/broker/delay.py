@@ -4,9 +4,10 @@ Question: when does a delayed message become readable in its own queue, and how 
 
 Model (RocketMQ: ScheduleMessageService). The store keeps a message with DELAY=n in SCHEDULE_TOPIC_XXXX, queue n − 1,
 its real topic and queue in its properties. From 1 s after the start on each level is looked at every 100 ms: a record
-that is due (store time + delay of the level) is put again under its real name, without waiting for flush or slave;
-only PUT_OK moves the level's offset on. The offsets are saved every 10 s, so a crash delivers up to 10 s of messages
-again. A record whose due time lies further away than its level's delay (the wall clock went back) is delivered now.
+that is due (store time + delay of the level) is put again under its real name, without waiting for flush or slave; only
+PUT_OK moves the level's offset on, or a refusal that will never change (RocketMQ would try that again for ever). The
+offsets are saved every 10 s, so a crash delivers up to 10 s of messages again. A record whose due time lies further
+away than its level's delay (the wall clock went back) is delivered now.
 
 The look every 100 ms happens only while something is pending: the store tells of new schedule records.
 
@@ -19,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from reference_impl.broker.pretty import pretty
 from reference_impl.broker.table_version import TableVersion
 from reference_impl.broker.topics import HALF_TOPIC
@@ -27,6 +30,8 @@ from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.store.message_store import MessageStore
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
 from reference_impl.wire.bodies import DataVersion, write_delay_offsets
+from reference_impl.wire.dialect import convert
+from reference_impl.wire.fields import java_number
 from reference_impl.wire.message import (
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
@@ -41,7 +46,17 @@ DELIVERIES_A_VERSION: Final = 200
 """RocketMQ: delayOffsetUpdateVersionStep."""
 
 _BATCH: Final = 32
+_SETTLED: Final = (PutStatus.PUT_OK, PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED, None)
+"""After these a level moves on: what is illegal now is so for ever (``None``: the record cannot be delivered at
+all)."""
 _LOOK_KEY: Final = ("delay", "look")
+
+
+class DelayFile(msgspec.Struct, rename="camel"):
+    """The content of delayOffset.json."""
+
+    data_version: DataVersion | None = None
+    offset_table: dict[int, int] | None = None
 
 
 class DelayedDelivery:
@@ -59,13 +74,14 @@ class DelayedDelivery:
 
     # --- life -------------------------------------------------------------------------------------------------------
 
-    def load(self, parsed: Mapping[str, Any]) -> None:
-        """Take over delayOffset.json; the store must be loaded: offsets are clamped to what its queues hold."""
-        saved = {int(level): int(offset) for level, offset in (parsed.get("offsetTable") or {}).items()}
-        for level, offset in saved.items():
+    def load(self, parsed: Any) -> None:
+        """Take over delayOffset.json; the store must be loaded: offsets are clamped to what its queues hold.
+        ``RemoteWireError``: it is no such file."""
+        file = convert(parsed, DelayFile)
+        for level, offset in (file.offset_table or {}).items():
             lowest = self._store.min_offset(SCHEDULE_TOPIC, level - 1)
             self.offsets[level] = max(lowest, min(offset, self._store.max_offset(SCHEDULE_TOPIC, level - 1)))
-        self.version.load(parsed)
+        self.version.load(file.data_version)
 
     def take(self, offsets: Mapping[int, int], version: DataVersion) -> None:
         """A slave of 5.x takes its master's, also beyond what its own queues hold yet (RocketMQ:
@@ -147,19 +163,22 @@ class DelayedDelivery:
     def _put_back(self, env: Environment, level: int, record: Message) -> bool:
         """Deliver one record; the level moves on only for PUT_OK (RocketMQ: syncDeliver)."""
         request = _restored(record)
-        if request is None:
-            env.note("delayed_message_unreadable", level=level, offset=record.queue_offset)
-        elif not self._put(env, request):
+        status = self._put(env, request) if request is not None else None
+        if status not in _SETTLED:
             return False
+        if status is not PutStatus.PUT_OK:
+            reason = "names no topic and queue" if status is None else status.value
+            env.note("delayed_message_dropped", level=level, offset=record.queue_offset, reason=reason)
         self.offsets[level] = record.queue_offset + 1
         self.version.changed()
-        self.delivered += request is not None
+        self.delivered += status is PutStatus.PUT_OK
         return True
 
-    def _put(self, env: Environment, request: PutRequest) -> bool:
+    def _put(self, env: Environment, request: PutRequest) -> PutStatus | str:
+        """``""`` where the store has not decided at once."""
         results: list[PutResult] = []
         self._store.put(env, request, lambda _env, result: results.append(result))
-        return bool(results) and results[0].status is PutStatus.PUT_OK
+        return results[0].status if results else ""
 
 
 def _restored(record: Message) -> PutRequest | None:
@@ -169,13 +188,12 @@ def _restored(record: Message) -> PutRequest | None:
     DELAY, REAL_TOPIC and REAL_QID stay in its text, as in RocketMQ.
     """
     properties = record.property_map()
-    if properties.get(PROPERTY_REAL_TOPIC) in (None, HALF_TOPIC):
-        return None
-    if not properties.get(PROPERTY_REAL_QUEUE_ID, "").isdigit():
+    queue_id = java_number(properties.get(PROPERTY_REAL_QUEUE_ID, ""), 32)
+    if properties.get(PROPERTY_REAL_TOPIC) in (None, HALF_TOPIC) or queue_id is None:
         return None
     return PutRequest(
         topic=properties[PROPERTY_REAL_TOPIC],
-        queue_id=int(properties[PROPERTY_REAL_QUEUE_ID]),
+        queue_id=queue_id,
         body=record.body,
         properties=record.properties,
         flag=record.flag,

@@ -15,12 +15,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from reference_impl.broker.pretty import pretty
 from reference_impl.broker.table_version import TableVersion
 from reference_impl.wire.bodies import DataVersion, write_consumer_offsets
+from reference_impl.wire.dialect import convert
 
 COMMITS_A_VERSION: Final = 500
 """RocketMQ: consumerOffsetUpdateVersionStep."""
+
+
+class OffsetFile(msgspec.Struct, rename="camel"):
+    """The content of consumerOffset.json."""
+
+    data_version: DataVersion | None = None
+    offset_table: dict[str, dict[int, int]] | None = None
 
 
 class ConsumerOffsets:
@@ -77,11 +87,12 @@ class ConsumerOffsets:
         self.table.update({key: dict(queues) for key, queues in offsets.items()})
         self._text = None
 
-    def load(self, parsed: Mapping[str, Any]) -> None:
-        """Take over the parsed file; keys of queues may be texts or numbers."""
-        table = parsed.get("offsetTable") or {}
-        self.table = {key: {int(queue): int(offset) for queue, offset in q.items()} for key, q in table.items()}
-        self.version.load(parsed)
+    def load(self, parsed: Any) -> None:
+        """Take over the parsed file; keys of queues may be texts or numbers. ``RemoteWireError``: it is no such
+        file."""
+        file = convert(parsed, OffsetFile)
+        self.version.load(file.data_version)
+        self.table = file.offset_table or {}
         self._text = None
 
     def answer_body(self) -> bytes:

@@ -36,7 +36,7 @@ from reference_impl.store.request import GetResult, GetStatus, PutRequest
 from reference_impl.wire.bodies import PERM_READ, MessageQueue, SubscriptionGroupConfig
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import write_json
-from reference_impl.wire.fields import RequestRefused, integer, text
+from reference_impl.wire.fields import RequestRefused, integer, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import PROPERTY_KEYS, PROPERTY_TAGS, java_string_hash, properties_text
 from reference_impl.wire.remoting import Handler
@@ -291,10 +291,10 @@ def _read_header(request: Command) -> _PullHeader:
     return _PullHeader(
         text(request, "consumerGroup"),
         text(request, "topic"),
-        integer(request, "queueId"),
+        small_integer(request, "queueId"),
         integer(request, "queueOffset"),
-        integer(request, "maxMsgNums"),
-        integer(request, "sysFlag"),
+        small_integer(request, "maxMsgNums"),
+        small_integer(request, "sysFlag"),
         integer(request, "commitOffset"),
         integer(request, "suspendTimeoutMillis"),
         integer(request, "subVersion"),

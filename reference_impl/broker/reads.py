@@ -17,7 +17,7 @@ from typing import Final
 from reference_impl.broker.state import State
 from reference_impl.environment import Environment, Link
 from reference_impl.wire.codes import RequestCode, ResponseCode
-from reference_impl.wire.fields import ext_fields, integer, text
+from reference_impl.wire.fields import ext_fields, integer, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Handler
 
@@ -108,7 +108,7 @@ class Reads:
             env,
             text(request, "topic"),
             text(request, "key"),
-            QUERY_MESSAGES_MAX if by_unique_key else integer(request, "maxNum"),
+            QUERY_MESSAGES_MAX if by_unique_key else small_integer(request, "maxNum"),
             integer(request, "beginTimestamp"),
             integer(request, "endTimestamp"),
         )
@@ -123,4 +123,4 @@ class Reads:
 
 
 def _queue(request: Command) -> tuple[str, int]:
-    return text(request, "topic"), integer(request, "queueId")
+    return text(request, "topic"), small_integer(request, "queueId")

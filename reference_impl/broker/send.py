@@ -33,7 +33,7 @@ from reference_impl.environment import Environment, Link
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
 from reference_impl.wire.bodies import MULTI_TAG, TopicConfig
 from reference_impl.wire.codes import RequestCode, ResponseCode
-from reference_impl.wire.fields import RequestRefused, boolean, integer, integer_or_none, text
+from reference_impl.wire.fields import RequestRefused, boolean, integer, integer_or_none, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     MULTI_TAGS,
@@ -120,14 +120,14 @@ def read_header(request: Command) -> SendHeader:
     return SendHeader(
         text(request, topic),
         request.fields.get(template, ""),
-        integer(request, queues),
-        integer(request, queue_id),
-        integer(request, sys_flag),
+        small_integer(request, queues),
+        small_integer(request, queue_id),
+        small_integer(request, sys_flag),
         integer(request, born),
-        integer(request, flag),
+        small_integer(request, flag),
         request.fields.get(properties, ""),
-        integer_or_none(request, times) or 0,
-        integer_or_none(request, times_max),
+        integer_or_none(request, times, bits=32) or 0,
+        integer_or_none(request, times_max, bits=32),
         boolean(request, batch),
     )
 

@@ -21,7 +21,7 @@ from reference_impl.store.properties import java_text
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
 from reference_impl.wire.bodies import PERM_WRITE, SubscriptionGroupConfig, TopicConfig
 from reference_impl.wire.codes import RequestCode, ResponseCode
-from reference_impl.wire.fields import RequestRefused, integer, integer_or_none, text
+from reference_impl.wire.fields import RequestRefused, integer, integer_or_none, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     PROPERTY_DELAY,
@@ -85,8 +85,12 @@ class SendBacks:
     def _put_request(
         self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
     ) -> PutRequest:
-        level = integer(request, "delayLevel")
-        told = integer_or_none(request, "maxReconsumeTimes") if request.version >= VERSION_OF_MAX_RECONSUME else None
+        level = small_integer(request, "delayLevel")
+        told = (
+            integer_or_none(request, "maxReconsumeTimes", bits=32)
+            if request.version >= VERSION_OF_MAX_RECONSUME
+            else None
+        )
         is_dead = level < 0 or message.reconsume_times >= (group.retry_max_times if told is None else told)
         delay = 0 if is_dead else level or FIRST_RETRY_LEVEL + message.reconsume_times
         topic = (DEAD_LETTER_PREFIX if is_dead else RETRY_PREFIX) + group.group_name

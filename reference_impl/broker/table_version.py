@@ -9,13 +9,11 @@ only two versions of the same count would be told apart by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from reference_impl.wire.bodies import DataVersion
-from reference_impl.wire.dialect import convert
 
 
 class TableVersion:
@@ -53,7 +51,7 @@ class TableVersion:
         """The table is another broker's now."""
         self._base, self._changes = version, self._changes % self._step
 
-    def load(self, parsed: Mapping[str, Any]) -> None:
+    def load(self, version: DataVersion | None) -> None:
         """Take over what a file has, if it has one."""
-        if self._is_kept and parsed.get("dataVersion"):
-            self.take(convert(parsed["dataVersion"], DataVersion))
+        if self._is_kept and version is not None:
+            self.take(version)

@@ -36,6 +36,7 @@ from reference_impl.environment import Environment, Link
 from reference_impl.store.properties import java_text
 from reference_impl.store.request import GetStatus, PutRequest, PutResult, PutStatus
 from reference_impl.wire.codes import RequestCode
+from reference_impl.wire.fields import java_number
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     PROPERTY_PRODUCER_GROUP,
@@ -98,7 +99,7 @@ class TransactionCheck:
         real = msgspec.structs.replace(
             half,
             topic=properties.get(PROPERTY_REAL_TOPIC, ""),
-            queue_id=_number(properties.get(PROPERTY_REAL_QUEUE_ID)) or 0,
+            queue_id=java_number(properties.get(PROPERTY_REAL_QUEUE_ID), 32) or 0,
         )
         request = Command(RequestCode.CHECK_TRANSACTION_STATE, fields, encode_record(real))
         self._state.remoting.oneway_link(env, link, request)
@@ -146,7 +147,8 @@ class _Ops:
         """5.x writes several halves into one op, ``0,1,``: it is done with when the last of them is passed."""
         if op.property_map().get(PROPERTY_TAGS) != OP_TAG:
             return
-        halves = [int(word) for word in op.body.decode("ascii", "replace").split(",") if word.isdigit()]
+        words = op.body.decode("ascii", "replace").split(",")
+        halves = [half for word in words if (half := java_number(word, 64)) is not None]
         if max(halves, default=-1) < self._first_half:
             self._done.add(op.queue_offset)
         self._of_half |= {half: op.queue_offset for half in halves if half >= self._first_half}
@@ -195,7 +197,7 @@ class _Walk:
         """The table above, for a half that nobody has ended."""
         state, following = self._state, half.queue_offset + 1
         properties = half.property_map()
-        times = _number(properties.get(PROPERTY_CHECK_TIMES)) or 0
+        times = java_number(properties.get(PROPERTY_CHECK_TIMES), 64) or 0
         age_ms = self._began_ms - half.born_timestamp
         if times >= state.config.transaction_check_max or age_ms > self._reserved_ms:
             self._give_up(half)
@@ -216,7 +218,7 @@ class _Walk:
 
     def _put_off(self, half: Message, properties: dict[str, str]) -> bool:
         """A half in its own immunity time: ended meanwhile, or put at the end once more, with its first place."""
-        first = _number(properties.get(PROPERTY_FIRST_QUEUE_OFFSET))
+        first = java_number(properties.get(PROPERTY_FIRST_QUEUE_OFFSET), 64)
         if first is not None and self._ops.ended(first):
             return True
         properties.setdefault(PROPERTY_FIRST_QUEUE_OFFSET, str(half.queue_offset))
@@ -277,12 +279,5 @@ def _immunity_ms(properties: dict[str, str], timeout_ms: int) -> int | None:
     """The half's own immunity, ``None`` where it has none; −1 s means the broker's."""
     if PROPERTY_IMMUNITY not in properties:
         return None
-    seconds = _number(properties[PROPERTY_IMMUNITY])
+    seconds = java_number(properties[PROPERTY_IMMUNITY], 64)
     return timeout_ms if seconds is None or seconds == -1 else seconds * 1000
-
-
-def _number(text: str | None) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None

@@ -35,7 +35,7 @@ from reference_impl.store.delay import delay_level
 from reference_impl.store.properties import java_text, single_message_properties
 from reference_impl.store.request import PutRequest, PutResult, PutStatus
 from reference_impl.wire.codes import RequestCode, ResponseCode
-from reference_impl.wire.fields import RequestRefused, integer, text
+from reference_impl.wire.fields import RequestRefused, integer, java_number, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     PROPERTY_DELAY,
@@ -198,7 +198,7 @@ def _ending(request: Command) -> Ending:
         text(request, "producerGroup"),
         integer(request, "tranStateTableOffset"),
         integer(request, "commitLogOffset"),
-        integer(request, "commitOrRollback"),
+        small_integer(request, "commitOrRollback"),
     )
     if ending.kind not in (TRANSACTION_NONE, TRANSACTION_COMMIT, TRANSACTION_ROLLBACK):
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{_REMOTING_EXCEPTION}: commitOrRollback field wrong")
@@ -208,12 +208,12 @@ def _ending(request: Command) -> Ending:
 def _final(half: Message, ending: Ending) -> PutRequest:
     """The message itself. RocketMQ: EndTransactionProcessor#endMessageTransaction. Its text is the half's."""
     properties = half.property_map()
-    queue = properties.get(PROPERTY_REAL_QUEUE_ID, "")
-    if PROPERTY_REAL_TOPIC not in properties or not queue.isdigit():
+    queue_id = java_number(properties.get(PROPERTY_REAL_QUEUE_ID, ""), 32)
+    if PROPERTY_REAL_TOPIC not in properties or queue_id is None:
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
     return PutRequest(
         topic=properties[PROPERTY_REAL_TOPIC],
-        queue_id=int(queue),
+        queue_id=queue_id,
         body=half.body,
         properties=half.properties,
         flag=half.flag,

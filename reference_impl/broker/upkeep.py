@@ -32,7 +32,7 @@ from reference_impl.environment import Environment, Link
 from reference_impl.wire.bodies import ConsumeOffset, MessageQueue
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import write_dialect, write_json
-from reference_impl.wire.fields import RequestRefused, boolean, integer, text
+from reference_impl.wire.fields import RequestRefused, boolean, integer, small_integer, text
 from reference_impl.wire.frame import Command
 from reference_impl.wire.heartbeat import SubscriptionData
 from reference_impl.wire.remoting import Handler
@@ -199,8 +199,8 @@ class Upkeep:
 
     def units(self, env: Environment, link: Link, request: Command) -> Command:
         """321."""
-        topic, queue_id = text(request, "topic"), integer(request, "queueId")
-        first, count = integer(request, "index"), integer(request, "count")
+        topic, queue_id = text(request, "topic"), small_integer(request, "queueId")
+        first, count = integer(request, "index"), small_integer(request, "count")
         store = self._state.store
         if (topic, queue_id) not in store.queues():
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")

@@ -33,9 +33,9 @@ class KvConfig:
         self._tables: dict[str, dict[str, str]] = {}
 
     def load(self, env: Environment) -> None:
-        """Read the file, if there is one; ``RemoteWireError`` (the node does not start) if it holds something else."""
-        content = self._file.load(env)
-        self._tables = convert(content, KvFile).config_table if content is not None else {}
+        """Read the file, if there is one; ``ConfigUnreadable`` (the node does not start) if it holds something else."""
+        table = self._file.load(env, lambda parsed: convert(parsed, KvFile))
+        self._tables = table.config_table if table is not None else {}
 
     def put(self, env: Environment, namespace: str, key: str, value: str) -> None:
         """Set one entry."""

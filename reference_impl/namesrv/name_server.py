@@ -33,6 +33,7 @@ from reference_impl.environment import Environment, Link
 from reference_impl.namesrv.config import FIRST_SCAN_NS, UNCHANGEABLE, NamesrvConfig
 from reference_impl.namesrv.kv import ORDER_TOPIC_CONFIG, KvConfig
 from reference_impl.namesrv.registry import UNIT, UNIT_SUBSCRIPTION, BrokerKey, LiveBroker, Registration, Registry
+from reference_impl.store.config_file import ConfigUnreadable
 from reference_impl.wire.bodies import DataVersion, KVTable, TopicList, write_route
 from reference_impl.wire.codes import STRICT_JSON_VERSION, V5_0_0, RequestCode, ResponseCode
 from reference_impl.wire.dialect import read_json, write_dialect, write_json
@@ -41,6 +42,9 @@ from reference_impl.wire.frame import Command
 from reference_impl.wire.message import body_crc
 from reference_impl.wire.registration import read_registration
 from reference_impl.wire.remoting import Handler, Remoting, not_supported
+
+START_FAILED_EXIT: Final = 255
+"""RocketMQ exits with −1, whatever it was."""
 
 
 class NameServer:
@@ -62,8 +66,13 @@ class NameServer:
 
     def on_start(self, env: Environment) -> None:
         """Read the key-value file, listen, begin to scan."""
-        self._kv.load(env)
-        env.listen(self.config.address)
+        try:
+            env.listen(self.config.address)
+            self._kv.load(env)
+        except (OSError, ConfigUnreadable) as error:
+            env.note("start_failed", error=str(error))
+            env.exit(START_FAILED_EXIT, f"the NameServer does not start: {error}")
+            return
         env.note("listening", address=self.config.address)
         env.set_timer(_SCAN, FIRST_SCAN_NS)
 

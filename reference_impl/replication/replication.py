@@ -29,7 +29,6 @@ class Replication:
     """All of it for one broker.
 
     *listen_address* is where slaves connect, *own_address* what NameServers are told of this broker.
-    ``OSError`` from :meth:`start` where the port is taken.
     """
 
     def __init__(
@@ -64,8 +63,7 @@ class Replication:
     # --- life -------------------------------------------------------------------------------------------------------
 
     def start(self, env: Environment) -> None:
-        """Listen; a slave also begins to look for its master. The store is loaded."""
-        env.listen(self._listen_address)
+        """The broker listens, the store is loaded; a slave begins to look for its master."""
         self.log_end_at_start = self._store.log_end
         if self.config.is_slave:
             self.client.start(env)

@@ -31,7 +31,8 @@ class AsyncioEnvironment:
     """One life of one role.
 
     *crashed* is called with the exception that left the role, *exited* with the code of ``exit``; after either no
-    method of the role is called again. *source_host* is the address that our own connections come from.
+    method of the role is called again. *say* gets the reason of an ``exit`` that has one. *source_host* is the address
+    that our own connections come from.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class AsyncioEnvironment:
         exited: Callable[[int], None],
         open_socket: SocketFactory = open_tcp_socket,
         source_host: str | None = None,
+        say: Callable[[str], None] = lambda reason: None,
         stepped: Callable[[], None] = lambda: None,
     ) -> None:
         self.rng = Random()
@@ -57,6 +59,7 @@ class AsyncioEnvironment:
         self._closing: list[Link] = []
         self._syncing: list[tuple[str | None, Hashable]] = []
         self._exit_code: int | None = None
+        self._say = say
         self.ended = False
 
     # -- steps -----------------------------------------------------------------------------------------------------
@@ -240,5 +243,7 @@ class AsyncioEnvironment:
     def note(self, event: str, **fields: Any) -> None:
         self._note_sink(time.monotonic_ns(), event, fields)
 
-    def exit(self, code: int = 0) -> None:
+    def exit(self, code: int = 0, reason: str = "") -> None:
         self._exit_code = code
+        if reason:
+            self._say(reason)

@@ -3,7 +3,8 @@
 Question: what is a node's life outside the simulator? ``run_role`` blocks until the role has called ``env.exit`` and
 returns its code. SIGTERM and SIGINT ask for the orderly end (``on_stop``) once; there is no deadline in here, whoever
 sent the signal keeps the time. An exception that leaves the role ends the process at once with its traceback on
-standard error and code 70 (EX_SOFTWARE), nothing of the failed step having left.
+standard error and code 70 (EX_SOFTWARE), nothing of the failed step having left. A role that refuses to start says why:
+the reason of its ``exit`` is one line on standard error.
 
 Notes are JSON lines ``{"ns": …, "event": …, "fields": {…}}``, each written with one system call before the effects of
 its step leave, so that a kill loses none of them. ``ns`` is CLOCK_MONOTONIC, which all processes of a machine share.
@@ -31,7 +32,7 @@ EXIT_CRASH = 70
 """An exception left the role (EX_SOFTWARE)."""
 
 EXIT_LOCKED = 255
-"""Another process holds the node's folder (RocketMQ: exit code −1)."""
+"""Another process holds the node's folder, or it cannot be used at all (RocketMQ: exit code −1)."""
 
 
 def run_role(role: Role, home: Path, *, notes: Path | None = None, lock: str | None = None) -> int:
@@ -41,11 +42,16 @@ def run_role(role: Role, home: Path, *, notes: Path | None = None, lock: str | N
     that is held exclusively while we live; if another process holds it, the code is ``EXIT_LOCKED`` and the role is
     never started (RocketMQ: DefaultMessageStore#start, "Lock failed, MQ already started").
     """
-    home.mkdir(parents=True, exist_ok=True)
-    if lock is not None and not _hold(home / lock):
-        _say(f"Lock failed, MQ already started: {home / lock} is held by another process")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if lock is not None and not _hold(home / lock):
+            _say(f"Lock failed, MQ already started: {home / lock} is held by another process")
+            return EXIT_LOCKED
+        trace = NoteFile(notes)
+    except OSError as error:
+        _say(f"cannot start: {error}")
         return EXIT_LOCKED
-    return asyncio.run(_live(role, home, NoteFile(notes)))
+    return asyncio.run(_live(role, home, trace))
 
 
 class NoteFile:
@@ -63,7 +69,9 @@ async def _live(role: Role, home: Path, notes: NoteFile) -> int:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
     disk = Disk(home, loop.call_soon_threadsafe)
-    environment = AsyncioEnvironment(role, loop, disk, note=notes.write, crashed=_die, exited=ended.set_result)
+    environment = AsyncioEnvironment(
+        role, loop, disk, note=notes.write, crashed=_die, exited=ended.set_result, say=_say
+    )
     stop_once = _once(environment.stop)
     for wanted in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(wanted, stop_once)

@@ -4,10 +4,16 @@ Question: which messages does the store refuse, and what does it add to the othe
 
 Model (RocketMQ: DefaultMessageStore#checkMessage, SendMessageProcessor, MessageExtEncoder), first match wins:
 
-    topic > 127 bytes, body > maxMessageSize, record > maxMessageSize + 64 KiB      MESSAGE_ILLEGAL
+    no such topic or queue id can be (:mod:`~reference_impl.store.names`)           MESSAGE_ILLEGAL
+    strictSysFlag, and sysFlag has a bit that tells of the hosts' sizes             MESSAGE_ILLEGAL
+    body > maxMessageSize, record > maxMessageSize + 64 KiB                         MESSAGE_ILLEGAL
     stored properties > 32767 bytes (CLUSTER included)                              PROPERTIES_SIZE_EXCEEDED
     batch with a delay level or a transaction type in the request                   MESSAGE_ILLEGAL
     batch whose body is malformed, or whose records exceed the record limit         UNKNOWN_ERROR (Java throws)
+
+The host bits of a ``sysFlag`` are the broker's to set; where a client sets one, the record has other lengths than it
+says, and the next start ends the log there. That is Apache's behaviour, and the default; ``strictSysFlag=true`` refuses
+such a message.
 
 A single message with a delay level goes to the schedule topic, its real topic and queue kept in its properties. A DELAY
 inside a batched message is not looked at.
@@ -20,6 +26,7 @@ from typing import Final, NamedTuple
 
 from reference_impl.store.config import StoreConfig
 from reference_impl.store.delay import SCHEDULE_TOPIC, DelayLevels, delay_level
+from reference_impl.store.names import queue_fault
 from reference_impl.store.properties import (
     batch_record_properties,
     batch_suffix,
@@ -35,7 +42,6 @@ from reference_impl.wire.message import (
     PROPERTY_DELAY,
     PROPERTY_WAIT,
     STORE_HOST_IPV6,
-    TOPIC_BYTES_MAX,
     TRANSACTION_COMMIT,
     TRANSACTION_MASK,
     TRANSACTION_NONE,
@@ -49,6 +55,8 @@ BLANK_SIZE: Final = 8
 
 _RECORD_MARGIN: Final = 64 * 1024
 """RocketMQ's encoder reserves this much for everything but the body."""
+
+_OWN_BITS: Final = BORN_HOST_IPV6 | STORE_HOST_IPV6
 
 _DELAYABLE: Final = (TRANSACTION_NONE, TRANSACTION_COMMIT)
 
@@ -88,6 +96,7 @@ class Acceptance:
 
     def __init__(self, config: StoreConfig, levels: DelayLevels, head_size: int = 0) -> None:
         self._cluster, self._levels = config.broker_cluster_name, levels
+        self._is_strict = config.strict_sys_flag
         self._body_max = config.max_message_size
         self._record_max = config.max_message_size + _RECORD_MARGIN
         self._file_size = config.mapped_file_size_commit_log - head_size
@@ -96,8 +105,10 @@ class Acceptance:
 
     def accept(self, request: PutRequest) -> Accepted | Refused:
         """The table above."""
-        if len(topic_bytes(request.topic)) > TOPIC_BYTES_MAX:
-            return Refused(PutStatus.MESSAGE_ILLEGAL, f"topic longer than {TOPIC_BYTES_MAX} bytes")
+        if fault := queue_fault(request.topic, request.queue_id):
+            return Refused(PutStatus.MESSAGE_ILLEGAL, fault)
+        if self._is_strict and request.sys_flag & _OWN_BITS:
+            return Refused(PutStatus.MESSAGE_ILLEGAL, f"sysFlag {request.sys_flag:#x} has bits that the broker sets")
         if len(request.body) > self._body_max:
             return Refused(PutStatus.MESSAGE_ILLEGAL, f"body of {len(request.body)} bytes, at most {self._body_max}")
         return self._batch(request) if request.is_batch else self._single(request)

@@ -11,6 +11,8 @@ Own additions:
     strictFlush=false              true: a failed force never ends in SEND_OK, and makes the store read-only
     countRecoveredAsFlushed=false  true: as RocketMQ, see ``recovery.py``
     cleanTruncatedTail=false       true: bytes behind a truncated tail are zeroed, RocketMQ leaves them
+    strictSysFlag=false            true: a message whose sysFlag has a bit of the broker's own is refused (accepting)
+    queueSelfCheck=false           true: a start compares every queue with the log, and builds anew what differs
     totalPhysicalMemorySize        stands in for the machine's RAM in the "in memory" rule of reads
 """
 
@@ -87,6 +89,8 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     strict_flush: bool = False
     count_recovered_as_flushed: bool = False
     clean_truncated_tail: bool = False
+    strict_sys_flag: bool = False
+    queue_self_check: bool = False
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> StoreConfig:

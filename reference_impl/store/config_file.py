@@ -4,8 +4,9 @@ Question: how is a table saved so that its loss after a power cut looks exactly 
 
 Model (RocketMQ: MixAll#string2File, ConfigManager#load). Save: the new text goes to ``<file>.tmp``, the old text to
 ``<file>.bak``, the file is deleted, ``.tmp`` is renamed. Nothing is forced, so a power cut may take a table that was
-saved long ago. Load: a file that is missing, empty or cannot be parsed gives way to ``.bak``; a ``.bak`` that is
-missing or empty means "no table yet"; a ``.bak`` that cannot be parsed stops the broker (:class:`ConfigUnreadable`).
+saved long ago. Load: a file that is missing, empty, cannot be read or parsed, or holds something else than this table,
+gives way to ``.bak``; a ``.bak`` that is missing or empty means "no table yet"; a ``.bak`` that is no better stops the
+broker (:class:`ConfigUnreadable`).
 
 With ``metadataSync=true`` a save is durable, and one of the two texts is there at any moment:
 
@@ -21,11 +22,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from reference_impl.environment import Environment
+from reference_impl.wire.frame import RemoteWireError
 
 Saved = Callable[[Environment], None]
+T = TypeVar("T")
 
 _BARE_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<key>-?\d+)(?=\s*:)')
 
@@ -50,21 +53,22 @@ class ConfigFile:
 
     # --- loading ----------------------------------------------------------------------------------------------------
 
-    def load(self, env: Environment) -> Any | None:
-        """The parsed table, ``None`` where there is none; :class:`ConfigUnreadable` where both copies are broken."""
-        text = self._read(env, self.path)
-        if text:
+    def load(self, env: Environment, take: Callable[[Any], T]) -> T | None:
+        """What *take* makes of the parsed table, ``None`` where there is none. *take* raises ``ValueError`` or
+        ``RemoteWireError`` for a table of the wrong shape. :class:`ConfigUnreadable`: neither copy is of use."""
+        fault = ""
+        for file in (self.path, f"{self.path}.bak"):
             try:
-                return parse_json(text)
-            except ValueError:
-                env.note("config_broken", file=self.path)
-        text = self._read(env, f"{self.path}.bak")
-        if not text:
-            return None
-        try:
-            return parse_json(text)
-        except ValueError as error:
-            raise ConfigUnreadable(f"{self.path}.bak cannot be parsed: {error}") from error
+                text = self._read(env, file)
+                if text:
+                    return take(parse_json(text))
+            except (ValueError, RemoteWireError, OSError) as error:
+                env.note("config_broken", file=file, error=str(error))
+                fault = f"{file}: {error}"
+            else:
+                if file != self.path:
+                    return None
+        raise ConfigUnreadable(f"{fault} (and {self.path} is of no use either)")
 
     def _read(self, env: Environment, file: str) -> str:
         size = env.size(file)
@@ -154,4 +158,7 @@ def _overwrite(env: Environment, file: str, data: bytes) -> None:
 
 def parse_json(text: str) -> Any:
     """JSON whose object keys may be bare integers; ``ValueError`` where it is neither."""
-    return json.loads(_BARE_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], text))
+    try:
+        return json.loads(_BARE_KEY.sub(lambda found: f'"{found["key"]}"' if found["key"] else found[0], text))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

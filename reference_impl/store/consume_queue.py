@@ -128,29 +128,32 @@ class ConsumeQueue:
         self._next = row.end
 
     def _valid_units(self, env: Environment, file: MappedFile, physical_end: int | None = None) -> int:
-        """How many units *file* begins with whose records lie below *physical_end*, each behind the one before.
+        """How many units *file* begins with whose records begin below *physical_end*, each behind the one before.
 
         One difference: RocketMQ does not look at the order. Where a power cut leaves a unit torn, its first bytes lost
         and its size kept (units lie across sectors and pages), that unit then points at the first record of the log,
-        and all that follow it vouch for it: its message is never dispatched again.
+        and all that follow it vouch for it: its message is never dispatched again. Sizes are not compared: one damaged
+        size would hide every unit behind it.
         """
-        count = below = 0
+        count = 0
+        before = -1
         for place in range(0, file.size - UNIT_SIZE + 1, _CHUNK):
             data = env.read(file.name, place, min(_CHUNK, file.size - place) // UNIT_SIZE * UNIT_SIZE)
             for physical_offset, size, _ in _UNIT.iter_unpack(data):
                 is_beyond = physical_end is not None and physical_offset >= physical_end
-                if physical_offset < below or size <= 0 or is_beyond:
+                is_filler = size == _FILLER_SIZE
+                if size <= 0 or is_beyond or physical_offset < 0 or (physical_offset <= before and not is_filler):
                     return count
                 count += 1
-                below = physical_offset + (size if size != _FILLER_SIZE else 0)
-                self._reaches(physical_offset, size)
+                if not is_filler:
+                    before = physical_offset
+                    self._reaches(physical_offset + size, physical_end)
         return count
 
-    def _reaches(self, physical_offset: int, size: int) -> None:
-        """One difference: RocketMQ takes a filler for a record that ends at 2 GiB; where nothing follows it (a power
-        cut in between), the queue would then refuse everything until the log has grown that far."""
-        if size != _FILLER_SIZE:
-            self.max_physical = physical_offset + size
+    def _reaches(self, end: int, physical_end: int | None) -> None:
+        """One difference: RocketMQ takes a filler for a record that ends at 2 GiB, and a damaged size for a size; where
+        nothing follows such a unit, the queue would refuse everything until the log has grown that far."""
+        self.max_physical = end if physical_end is None else min(end, physical_end)
 
     def truncate(self, env: Environment, physical_end: int) -> None:
         """Cut all units of records at or behind *physical_end*. RocketMQ: ConsumeQueue#truncateDirtyLogicFiles.

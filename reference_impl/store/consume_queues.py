@@ -12,6 +12,7 @@ from reference_impl.environment import Environment
 from reference_impl.store.consume_queue import ConsumeQueue
 from reference_impl.store.forcing import Forcing
 from reference_impl.store.mapped_files import MappedFiles
+from reference_impl.wire.fields import java_number
 
 
 class ConsumeQueues:
@@ -25,9 +26,10 @@ class ConsumeQueues:
         """Take over existing files; ``WrongFileSize`` for a file that cannot be one of this store."""
         names: dict[tuple[str, int], list[str]] = {}
         for name in env.files(f"{self.folder}/"):
-            topic, _, rest = name[len(self.folder) + 1 :].rpartition("/")[0].rpartition("/")
-            if topic and rest.isdigit():
-                names.setdefault((topic, int(rest)), []).append(name)
+            topic, _, number = name[len(self.folder) + 1 :].rpartition("/")[0].rpartition("/")
+            queue_id = java_number(number, 32)
+            if topic and queue_id is not None and str(queue_id) == number:
+                names.setdefault((topic, queue_id), []).append(name)
         for (topic, queue_id), files in names.items():
             self.of(topic, queue_id).files.load(env, files)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from reference_impl.wire.fields import java_number
+
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 
 _UNIT_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -45,4 +47,7 @@ def _delay_ms(word: str) -> int:
 
 def delay_level(text: str | None) -> int:
     """The DELAY property as a number, 0 where there is none; ``ValueError`` for anything but a decimal number."""
-    return 0 if text is None else int(text)
+    level = 0 if text is None else java_number(text, 32)
+    if level is None:
+        raise ValueError(f"delay level {text!r} is no number")
+    return level

@@ -12,6 +12,9 @@ A put leaves its record here in memory, so that it need not be parsed again; eve
 start finds undispatched) is read from the log. Unreadable bytes: a master skips the rest of that file, a slave stays in
 front of them and tries again with every new append.
 
+A record whose topic or queue id cannot be a path has no queue: it is passed over with a note, and can be read by its
+place alone. Apache's dispatch throws there, and dispatches nothing that follows.
+
 A consume queue that cannot be written is tried again every second, at most 30 times; then the store is read-only until
 its next start. The index: 3 times.
 """
@@ -30,6 +33,7 @@ from reference_impl.store.consume_queues import ConsumeQueues
 from reference_impl.store.flags import INDEX_FILE_ERROR, LOGICS_QUEUE_ERROR, RunningFlags
 from reference_impl.store.index import Index
 from reference_impl.store.mapped_files import MappedFiles
+from reference_impl.store.names import queue_fault
 from reference_impl.store.request import Dispatched
 from reference_impl.store.scan import BLANK, LogReader
 from reference_impl.wire.message import TRANSACTION_MASK
@@ -172,7 +176,7 @@ class Dispatcher:
 
     def take(self, env: Environment, record: Dispatched) -> None:
         """Collect one record's unit and index entries; visible only after ``write_out``."""
-        if record.sys_flag & TRANSACTION_MASK not in OFFSETLESS:
+        if record.sys_flag & TRANSACTION_MASK not in OFFSETLESS and self._has_queue(env, record):
             queue = self._queues.of(record.topic, record.queue_id)
             if not queue.collected:
                 self._touched.append(queue)
@@ -186,6 +190,12 @@ class Dispatcher:
                 self._index.put(env, record)
             except OSError as error:
                 self._index_failed(env, error)
+
+    def _has_queue(self, env: Environment, record: Dispatched) -> bool:
+        fault = queue_fault(record.topic, record.queue_id)
+        if fault:
+            env.note("record_without_queue", offset=record.physical_offset, reason=fault)
+        return not fault
 
     def _write_out(self, env: Environment) -> None:
         for queue in self._touched:

@@ -41,6 +41,13 @@ class WrongFileSize(Exception):
     """A file whose length is not the configured one: RocketMQ refuses to start (exit code 253)."""
 
 
+def file_start(name: str) -> int | None:
+    """Where the file of that name begins; ``None``: no file of a row has such a name."""
+    number = name.rpartition("/")[2]
+    start = int(number) if number.isascii() and number.isdigit() and len(number) <= 20 else -1
+    return start if 0 <= start < 1 << 63 else None
+
+
 class MappedFile:
     """One file of a row. Positions are bytes within the file."""
 
@@ -150,12 +157,20 @@ class MappedFiles:
         return next((file for file in files if file.start <= offset < file.end), None)
 
     def load(self, env: Environment, names: list[str]) -> None:
-        """Take over existing files, all positions at their ends. :class:`WrongFileSize` names the first wrong one."""
+        """Take over existing files, all positions at their ends. :class:`WrongFileSize` names the first wrong one.
+
+        A name that is no place where a file of this row can begin is left alone. RocketMQ takes the number as it is,
+        and what it finds there for the end of the row: every later file is then deleted.
+        """
         for name in names:
             size = env.size(name)
             if size != self.file_size:
                 raise WrongFileSize(f"{name} has {size} bytes, {self.file_size} expected")
-            self.files.append(MappedFile(name, int(name.rpartition("/")[2]), size, size))
+            start = file_start(name)
+            if start is None or start % self.file_size:
+                env.note("file_ignored", file=name)
+            else:
+                self.files.append(MappedFile(name, start, size, size))
         self.flushed_to = self.end
 
     def read(self, env: Environment, offset: int, size: int) -> bytes:
@@ -325,6 +340,17 @@ class MappedFiles:
                 self._delete(env, file.name)
         self.files = kept
         self.flushed_to = offset
+
+    def set_aside(self, env: Environment, file: MappedFile, folder: str) -> str:
+        """Move *file*, which the row does not need any more, to *folder*; where it is now."""
+        self.files.remove(file)
+        number = file.name.rpartition("/")[2]
+        name = f"{folder}/{number}"
+        while env.size(name) >= 0:
+            name += ".again"
+        env.rename(file.name, name)
+        self._forcing.names_changed()
+        return name
 
     def drop_first(self, env: Environment) -> None:
         """Delete the oldest file (retention)."""

@@ -31,7 +31,7 @@ from reference_impl.store.flags import NOT_WRITEABLE, RunningFlags
 from reference_impl.store.flush import AsyncFlush, Decide, FlushService, GroupCommit
 from reference_impl.store.forcing import Forcing
 from reference_impl.store.index import Index
-from reference_impl.store.mapped_files import Done, MappedFiles, WrongFileSize
+from reference_impl.store.mapped_files import Done, MappedFiles, WrongFileSize, file_start
 from reference_impl.store.queue_flush import QueueFlush
 from reference_impl.store.reader import Reader, offset_by_time, store_timestamp_at
 from reference_impl.store.recovery import Recovery
@@ -487,4 +487,4 @@ class MessageStore:
 def _numbered(env: Environment, folders: Sequence[str]) -> list[str]:
     """The files of the log in all its folders, by offset."""
     places = [name.rpartition("/") for folder in folders for name in env.files(f"{folder}/")]
-    return ["".join(place) for place in sorted(places, key=lambda place: place[2]) if place[2].isdigit()]
+    return ["".join(place) for place in sorted(places, key=lambda place: place[2]) if file_start(place[2]) is not None]

@@ -13,6 +13,9 @@ Model (RocketMQ: DefaultMessageStore#load, CommitLog#recoverNormally, #recoverAb
     position that any queue knows is dispatched. The table of next queue offsets is the queues' own ends, so that the
     offsets of lost messages are given again.
 
+A later file that begins with a whole record is not deleted, as RocketMQ does, but moved to ``set-aside``: a damaged
+record may have ended the scan, and what is behind it may be all there.
+
 Bytes behind an end stay where they are, in the log and in the queues, as in RocketMQ. A later start may take them for
 good: stale records when the log ends exactly where one begins, stale units as soon as the log has grown past the offset
 that they name. ``cleanTruncatedTail=true`` zeroes them.
@@ -35,6 +38,7 @@ from reference_impl.store.consume_queues import ConsumeQueues
 from reference_impl.store.delay import DelayLevels
 from reference_impl.store.dispatch import Dispatcher
 from reference_impl.store.mapped_files import MappedFile, MappedFiles
+from reference_impl.store.queue_check import QueueCheck
 from reference_impl.store.reader import store_timestamp_at
 from reference_impl.store.request import Dispatched
 from reference_impl.store.scan import LogReader, walk
@@ -44,6 +48,9 @@ _MAGIC: Final = Struct(">i")
 _FILES_SCANNED: Final = 3
 _CHUNK: Final = 1 << 16
 _BLANK_ENOUGH: Final = 1 << 24
+
+SET_ASIDE: Final = "set-aside"
+"""The folder for log files behind the end that hold whole records."""
 
 
 class Recovered(NamedTuple):
@@ -86,6 +93,8 @@ class Recovery:
             scanned_from = end = 0
             self._queues.destroy(env)
         self._dispatch_rest(env)
+        if self._config.queue_self_check:
+            self._check_queues(env)
         for queue in self._queues.all():
             queue.correct_min_offset(env, self._log.start)
         return Recovered(is_clean, scanned_from, self._records, end)
@@ -148,12 +157,21 @@ class Recovery:
 
     def _cut(self, env: Environment, end: int, queues_end: int) -> None:
         self._dispatcher.finish_recovery(env)
+        self._spare(env, end)
         self._log.truncate(env, end)
         if queues_end >= end:
             self._cut_queues(env, end)
         if self._config.clean_truncated_tail:
             for row in (self._log, *[queue.files for queue in self._queues.all()]):
                 self._clean(env, row)
+
+    def _spare(self, env: Environment, end: int) -> None:
+        """RocketMQ deletes the files behind the end, whatever is in them. Those that hold messages are set aside."""
+        for file in [file for file in self._log.files if file.start > end]:
+            reader = LogReader(self._levels, check_crc=True, is_whole=True)
+            if reader.at(env, file, file.start).record is not None:
+                place = self._log.set_aside(env, file, f"{self._config.store_path_root_dir}/{SET_ASIDE}")
+                env.note("log_file_set_aside", file=file.name, to=place, log_end=end)
 
     def _cut_queues(self, env: Environment, end: int) -> None:
         self._queues.truncate(env, end)
@@ -180,6 +198,14 @@ class Recovery:
         """RocketMQ waits at its start until dispatch has caught up, then goes on."""
         self._dispatcher.position = self._undispatched_from()
         self._dispatcher.run(env)
+
+    def _check_queues(self, env: Environment) -> None:
+        """``queueSelfCheck``: what the log says of a queue counts, and a queue that says otherwise is built anew."""
+        check = QueueCheck(self._log, self._queues, LogReader(self._levels, check_crc=False, is_whole=False))
+        wrong = check.wrong(env)
+        if wrong:
+            check.rebuild(env, wrong, self._dispatcher)
+            env.note("queues_rebuilt", queues=[f"{topic}/{queue_id}" for topic, queue_id in wrong])
 
     def _undispatched_from(self) -> int:
         return max(self._queues.max_physical, self._log.start, 0)

@@ -10,8 +10,8 @@ Question: which bytes count as a record? Model (RocketMQ: CommitLog#checkMessage
 The CRC covers the body only: a damaged topic or property is accepted. What is *not* compared is the record's own
 physical offset with its place; stale records behind a truncated tail can therefore come back to life.
 
-Own rule, where RocketMQ would stall for 30 s and go read-only: a topic that no folder can be named after (empty, with a
-NUL or a slash) is no record.
+A topic that no folder can be named after makes no difference here: the record is good, it only gets no queue
+(dispatch).
 """
 
 from __future__ import annotations
@@ -94,8 +94,6 @@ def _scan_fields(data: bytes, position: int, size: int, magic: int, levels: Dela
     if position + size != end:
         return Scanned(size) if size > 0 else _END
     topic = str(data[topic_at : properties_at - 2], "utf-8", "replace")
-    if not topic or "\0" in topic or "/" in topic or topic in (".", ".."):
-        return _END
     text = str(data[properties_at:end], "utf-8", "replace")
     store_timestamp = _LONG.unpack_from(data, store_at)[0]
     record = dispatched(
@@ -181,13 +179,13 @@ def walk(env: Environment, files: list[MappedFile], reader: LogReader, seen: Cal
     """
     offset = files[0].start
     for file in files:
-        offset, is_blank = _walk_file(env, file, reader, seen)
+        offset, is_blank = walk_file(env, file, reader, seen)
         if not is_blank:
             break
     return offset
 
 
-def _walk_file(
+def walk_file(
     env: Environment, file: MappedFile, reader: LogReader, seen: Callable[[int, Dispatched], None]
 ) -> tuple[int, bool]:
     """(where the records of *file* end, whether a blank is there)."""

@@ -43,8 +43,16 @@ def text(command: Command, name: str) -> str:
 
 
 def integer(command: Command, name: str) -> int:
-    """A mandatory number; :class:`RequestRefused` (code 1) if it is absent or no number."""
+    """A mandatory number; :class:`RequestRefused` (code 1) if it is absent or no Java ``long``."""
     value = integer_or_none(command, name)
+    if value is None:
+        raise _null(name)
+    return value
+
+
+def small_integer(command: Command, name: str) -> int:
+    """The same for a Java ``int``: what RocketMQ puts into four bytes."""
+    value = integer_or_none(command, name, bits=32)
     if value is None:
         raise _null(name)
     return value
@@ -52,14 +60,15 @@ def integer(command: Command, name: str) -> int:
 
 def integer_or_none(command: Command, name: str, *, bits: int = 64) -> int | None:
     """A number that may be absent; one that Java cannot read as a signed number of *bits* counts as absent."""
-    value = command.fields.get(name)
-    return None if value is None else _number(value, bits)
+    return java_number(command.fields.get(name), bits)
 
 
 @lru_cache(maxsize=65_536)
-def _number(value: str, bits: int) -> int | None:
-    """Most numbers of a busy broker are few and small: queue ids, flags, sizes, recent offsets."""
-    if not value.isascii():
+def java_number(value: str | None, bits: int) -> int | None:
+    """*value* as a signed decimal of *bits*, as Java reads it; ``None`` if it is none.
+
+    Most numbers of a busy broker are few and small: queue ids, flags, sizes, recent offsets."""
+    if value is None or not value.isascii():
         return None
     digits = value[1:] if value[:1] in ("-", "+") else value
     number = int(value) if digits.isdigit() and len(digits) < 20 else None

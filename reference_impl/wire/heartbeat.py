@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from reference_impl.wire.dialect import convert, parse_lenient, read_json
+from reference_impl.wire.fields import java_number
 from reference_impl.wire.frame import RemoteWireError
 
 CONSUME_TYPES: Final = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
@@ -80,8 +81,8 @@ def _names_for_ordinals(body: Any) -> Any:
 
 
 def _name(value: Any, names: tuple[str, ...]) -> Any:
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
+    if isinstance(value, str) and (ordinal := java_number(value, 32)) is not None:
+        value = ordinal
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
 
 

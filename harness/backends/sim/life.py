@@ -179,7 +179,7 @@ class Life:
     def note(self, event: str, **fields: Any) -> None:
         self._home.on_note(event, fields)
 
-    def exit(self, code: int = 0) -> None:
+    def exit(self, code: int = 0, reason: str = "") -> None:
         self._exit_code = code
 
     # -- what reaches the role ---------------------------------------------------------------------------------------

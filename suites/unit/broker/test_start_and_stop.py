@@ -29,8 +29,32 @@ def test_a_table_whose_two_copies_are_broken_stops_the_start_with_253(name: str)
     disk = {f"{CONFIG}/{name}": bytearray(b"{broken"), f"{CONFIG}/{name}.bak": bytearray(b"{broken")}
     made = BrokerByHand(disk=disk)
     assert made.env.exit_code == 253
-    assert made.env.listening == []
+    assert made.env.exit_reason.startswith(f"broker-a does not start: {CONFIG}/{name}.bak: ")
     assert len(made.env.noted("load_failed")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("consumerOffset.json", '{"offsetTable":{"T@G":5}}'),
+        ("consumerOffset.json", '{"offsetTable":{"T@G":{"0":null}}}'),
+        ("consumerOffset.json", "[]"),
+        ("delayOffset.json", '{"offsetTable":[1,2]}'),
+        ("delayOffset.json", '{"offsetTable":{"one":1}}'),
+        ("topics.json", '{"topicConfigTable":[]}'),
+        ("topics.json", '{"topicConfigTable":{"T":{"perm":"all"}}}'),
+        ("subscriptionGroup.json", '{"subscriptionGroupTable":{"G":7}}'),
+        ("topics.json", "[" * 100_000),
+    ],
+)
+def test_a_table_of_another_shape_gives_way_to_its_bak_and_else_stops_the_start(name: str, text: str) -> None:
+    path = f"{CONFIG}/{name}"
+    made = BrokerByHand(disk={path: bytearray(text.encode())})
+    assert made.env.exit_code is None, "there is no .bak: that is an empty table"
+    made = BrokerByHand(disk={path: bytearray(text.encode()), f"{path}.bak": bytearray(text.encode())})
+    assert made.env.exit_code == 253
+    assert "\n" not in made.env.exit_reason
+    assert name in made.env.exit_reason
 
 
 def test_a_commit_log_file_of_another_size_stops_the_start_with_253() -> None:

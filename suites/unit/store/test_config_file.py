@@ -42,7 +42,7 @@ class Tables:
         self.file.save(self.world.env, text, lambda env: self.saved.append(text))
 
     def load(self) -> Any:
-        return ConfigFile(PATH).load(self.world.env)
+        return ConfigFile(PATH).load(self.world.env, lambda parsed: parsed)
 
     def put(self, file: str, content: bytes | None) -> None:
         if content is None:

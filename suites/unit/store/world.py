@@ -135,8 +135,8 @@ class Life:
     def listener(self, link: Link) -> Address | None:
         raise AssertionError(link)
 
-    def exit(self, code: int = 0) -> None:
-        raise AssertionError(code)
+    def exit(self, code: int = 0, reason: str = "") -> None:
+        raise AssertionError(code, reason)
 
 
 class World:
