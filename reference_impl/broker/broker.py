@@ -215,8 +215,11 @@ class Broker:
 
     def _listen(self, env: Environment) -> None:
         """Before anything is touched: a second broker of the same ports must leave no trace in its store."""
-        for address in (*self.config.listen_addresses, self.config.ha_listen_address):
+        for address in self._ports():
             env.listen(address)
+
+    def _ports(self) -> tuple[Address, ...]:
+        return (*self.config.listen_addresses, self.config.ha_listen_address)
 
     def _go_online(self, env: Environment, least_id: int, least_address: Address) -> None:
         """Isolated no more (RocketMQ: BrokerController#startService)."""

@@ -110,10 +110,13 @@ class GroupBroker(Broker):
 
     # --- life -------------------------------------------------------------------------------------------------------
 
+    def _ports(self) -> tuple[Address, ...]:
+        """Members at the group's; no slave connects."""
+        return (*self.config.listen_addresses, self._group.listen_address)
+
     def _start_role(self, env: Environment) -> None:
         """None is known yet."""
         self.registration.start_later(env)
-        env.listen(self._group.listen_address)
         self._engine.start(env)
 
     def on_stop(self, env: Environment) -> None:
@@ -184,8 +187,7 @@ class GroupBroker(Broker):
     def _become_master(self, env: Environment) -> None:
         self.replication.become_master(env)
         self.store.become_master()
-        if (delays := self.state.files.delays.load(env)) is not None:
-            self.state.delays.load(delays)
+        self.state.files.delays.load(env, self.state.delays.load)
         self._save_delays_from_now_on(env)
         self._deliver(env)
         self._act_as(env, "SYNC_MASTER", MASTER_ID)

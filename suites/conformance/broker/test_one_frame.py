@@ -1,7 +1,7 @@
 """One frame of one client: what is acknowledged before and after it must survive it, and so must the broker.
 
-Question: names, lengths and flags come from clients, and a start, a dispatch or a path relies on them; which of them gets
-past the door? Each case is one request, then acknowledged messages under SYNC_FLUSH, then the end of the process.
+Question: names, lengths and flags come from clients, and a start, a dispatch or a path relies on them; which of them
+gets past the door? Each case is one request, then acknowledged messages under SYNC_FLUSH, then the end of the process.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def test_a_delay_that_is_no_level_costs_no_message(delay: str) -> None:
 @pytest.mark.parametrize("how", ["kill", "stop"])
 @pytest.mark.parametrize("flag", [0x10, 0x20, 0x30])
 def test_a_client_that_sets_a_host_bit_cuts_the_log_as_with_rocketmq(flag: int, how: str) -> None:
-    """Finding 21: on 4.9.7 and 5.3.3 the next start ends the log before that message. With strictSysFlag it is refused."""
+    """Finding 21: on 4.9.7 and 5.3.3 the next start ends the log before that message. With strictSysFlag it is
+    refused."""
     peer = simulated(flushDiskType="SYNC_FLUSH")
     create_topic(peer, "T")
     stored(peer, "T", b"first")

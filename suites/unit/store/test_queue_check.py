@@ -1,4 +1,5 @@
-"""``queueSelfCheck``: damaged queues are believed by default, as by RocketMQ, and built anew where they are compared."""
+"""``queueSelfCheck``: damaged queues are believed by default, as by RocketMQ, and built anew where they are
+compared."""
 
 from __future__ import annotations
 
