@@ -6,26 +6,28 @@ that a reader never has to guess who was cut.
 Grammar (blanks do not matter, names are RocketMQ's and ours):
 
     nodes := term ("," term)*                           the union, in the cluster's order
-    term  := all | brokers | masters | slaves | nameservers | clients
-           | broker(NAME) | master(NAME) | slave(NAME) | nameserver(N) | client(N)
+    term  := all | brokers | masters | slaves | leader | followers | nameservers | clients
+           | broker(NAME) | master(NAME) | slave(NAME) | leader(NAME) | follower(NAME) | nameserver(N) | client(N)
            | one of TERM | one(nodes) | some(nodes) | minority(nodes) | majority(nodes)
+           | minority | majority                      of the nodes of each broker name
            | NODE                                       a node by its own name, e.g. broker-a-0
     cut   := nodes "|" nodes | nodes "|" rest           left and right of a partition
            | link(TERM, TERM) | link(TERM, TERM, any|broker|namesrv|ha)
 
 ``one``, ``some`` (any non-empty part), ``minority`` ((n−1)/2 of n) and ``majority`` (n/2+1) are drawn from the
 generator of the plan. ``all`` means every server, not the clients; ``rest`` is everybody who is not on the left,
-clients included.
+clients included. ``masters`` are those who serve a broker name now, a ``leader`` among them; ``leader`` and
+``followers`` fit nobody in modes that elect nobody.
 
-Limits. A topology here is what names tell: ``broker-a-0`` is broker ``broker-a`` with brokerId 0, a master. In modes
-whose roles move, the run hands over another :class:`Topology`, made from what the NameServer says at that moment.
+Limits. Roles are what the topology says. By names alone (:meth:`Topology.of`) ``broker-a-0`` is broker ``broker-a``
+with brokerId 0, its master; a run hands over the roles of the moment (``harness/addressing.py``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Literal, get_args
 
@@ -33,6 +35,8 @@ from faults.errors import SelectorError
 from faults.levers import PortClass
 
 NodeKind = Literal["namesrv", "broker", "client", "operator"]
+Role = Literal["", "master", "slave", "leader", "follower"]
+"""Of a broker; ``""``: none now (a dead master whose place another has taken), or no broker."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,17 @@ class Node:
     kind: NodeKind
     number: int = 0
     broker: str = ""
-    is_master: bool = False
+    role: Role = ""
+
+    @property
+    def is_master(self) -> bool:
+        """It serves its broker name: as its master, or as the leader of its group."""
+        return self.role in ("master", "leader")
+
+    @property
+    def is_slave(self) -> bool:
+        """It copies who serves its broker name."""
+        return self.role in ("slave", "follower")
 
     @classmethod
     def named(cls, name: str) -> Node:
@@ -58,7 +72,7 @@ class Node:
             return cls(name, "namesrv", int(tail))
         if stem == "client":
             return cls(name, "client", int(tail))
-        return cls(name, "broker", int(tail), stem, tail == "0")
+        return cls(name, "broker", int(tail), stem, "master" if tail == "0" else "slave")
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,10 @@ class Topology:
     def of(cls, names: Iterable[str]) -> Topology:
         """The static topology that node names tell."""
         return cls(tuple(Node.named(name) for name in names))
+
+    def with_roles(self, roles: Mapping[str, Role]) -> Topology:
+        """The same nodes, in other roles; who is not named keeps his."""
+        return Topology(tuple(replace(node, role=roles.get(node.name, node.role)) for node in self.nodes))
 
     def names(self, which: Callable[[Node], bool]) -> tuple[str, ...]:
         """Names of the nodes for which *which* holds."""
@@ -125,7 +143,9 @@ _GROUPS: Final[dict[str, Callable[[Node], bool]]] = {
     "all": lambda node: node.kind in ("namesrv", "broker"),
     "brokers": lambda node: node.kind == "broker",
     "masters": lambda node: node.is_master,
-    "slaves": lambda node: node.kind == "broker" and not node.is_master,
+    "slaves": lambda node: node.is_slave,
+    "leader": lambda node: node.role == "leader",
+    "followers": lambda node: node.role == "follower",
     "nameservers": lambda node: node.kind == "namesrv",
     "clients": lambda node: node.kind == "client",
 }
@@ -133,7 +153,9 @@ _GROUPS: Final[dict[str, Callable[[Node], bool]]] = {
 _NAMED: Final[dict[str, Callable[[Node, str], bool]]] = {
     "broker": lambda node, argument: node.broker == argument,
     "master": lambda node, argument: node.broker == argument and node.is_master,
-    "slave": lambda node, argument: node.broker == argument and not node.is_master,
+    "slave": lambda node, argument: node.broker == argument and node.is_slave,
+    "leader": lambda node, argument: node.broker == argument and node.role == "leader",
+    "follower": lambda node, argument: node.broker == argument and node.role == "follower",
     "nameserver": lambda node, argument: node.kind == "namesrv" and str(node.number) == argument,
     "client": lambda node, argument: node.kind == "client" and str(node.number) == argument,
 }
@@ -145,7 +167,10 @@ _DRAWN: Final[dict[str, Callable[[Random, int], int]]] = {
     "majority": lambda rng, count: count // 2 + 1,
 }
 
-WORDS: Final = (*_GROUPS, *(f"{word}(…)" for word in (*_NAMED, *_DRAWN)), "one of …")
+_OF_EACH_NAME: Final = ("minority", "majority")
+"""Drawn words that may stand alone: of the nodes of each broker name."""
+
+WORDS: Final = (*_GROUPS, *_OF_EACH_NAME, *(f"{word}(…)" for word in (*_NAMED, *_DRAWN)), "one of …")
 """For help texts and documentation."""
 
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[A-Za-z0-9_][A-Za-z0-9_.-]*)|(?P<sign>[(),|]))")
@@ -207,7 +232,7 @@ class _Parser:
             return Term("one", inner=(self.term(),))
         if self.peek() == "(":
             return self._call(word, start)
-        if word in _GROUPS:
+        if word in _GROUPS or word in _OF_EACH_NAME:
             return Term(word)
         return self._node(word, start)
 
@@ -299,12 +324,16 @@ def _resolve_term(term: Term, topology: Topology, rng: Random) -> Sequence[str]:
 def _candidates(term: Term, topology: Topology, rng: Random) -> Sequence[str]:
     if term.word == "node":
         return topology.names(lambda node: node.name == term.argument)
+    if term.word in _NAMED and term.argument:
+        return topology.names(lambda node: _NAMED[term.word](node, term.argument))
     if term.word in _GROUPS:
         return topology.names(_GROUPS[term.word])
-    if term.word in _NAMED:
-        return topology.names(lambda node: _NAMED[term.word](node, term.argument))
-    pool = resolve(Selector(term.inner), topology, rng)
-    return rng.sample(pool, min(len(pool), _DRAWN[term.word](rng, len(pool))))
+    if not term.inner:
+        names = dict.fromkeys(node.broker for node in topology.nodes if node.broker)
+        pools = [topology.names(lambda node, name=name: node.broker == name) for name in names]  # type: ignore[misc]
+    else:
+        pools = [resolve(Selector(term.inner), topology, rng)]
+    return [name for pool in pools for name in rng.sample(pool, min(len(pool), _DRAWN[term.word](rng, len(pool))))]
 
 
 def resolve_cut(selector: CutSelector, topology: Topology, rng: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -4,7 +4,8 @@ Question: after everything was healed, what can a consumer still read?
 
 Model. A fresh client node, one process a queue. Each asks the queue's bounds, then pulls from the minimum without
 waiting until it has reached the maximum it was told *and* an answer says that there is nothing more. Only then is the
-queue drained. Failures are asked again until the deadline; every pull is an op ``drain`` of the history.
+queue drained. Each request goes to whoever serves the queue at that moment. Failures are asked again until the
+deadline; every pull is an op ``drain`` of the history.
 
 Slaves are drained after the masters, by another client under other names (:data:`REPLICA`): what they hold is for the
 check of replicas, and proves nothing about the masters.
@@ -15,7 +16,7 @@ cycle names it. Messages sent while the drain goes on are read, too, but the rec
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple
 
 from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
@@ -35,6 +36,10 @@ MASTER: Final = Words("query_min", "query_max", "drain")
 REPLICA: Final = Words("replica_min", "replica_max", "replica")
 
 
+Where = Callable[[QueueAddress], QueueAddress]
+"""A queue → the same where it is to be read now."""
+
+
 class _Draining:
     """One queue. ``end`` is its recorded maximum, −1 while unknown."""
 
@@ -48,12 +53,14 @@ class _Draining:
 
 
 class Drainer(MeasuringClient):
-    """The client node; it reads every queue of its stage where that says it is."""
+    """The client node; it reads *queues*, each asking *where* it is now, before every request."""
 
-    def __init__(self, stage: Stage, name: str, words: Words = MASTER) -> None:
+    def __init__(
+        self, stage: Stage, name: str, queues: Sequence[QueueAddress], where: Where, words: Words = MASTER
+    ) -> None:
         super().__init__(stage, name)
-        self._words = words
-        self._queues = [_Draining(queue, Process(stage.recorder.process())) for queue in stage.queues]
+        self._words, self._where = words, where
+        self._queues = [_Draining(queue, Process(stage.recorder.process())) for queue in queues]
         self._open = len(self._queues)
 
     @property
@@ -64,7 +71,7 @@ class Drainer(MeasuringClient):
     def left(self) -> tuple[str, ...]:
         """Queues that are not drained, in words."""
         return tuple(
-            f"{self.stage.topic}/{d.queue.node}/{d.queue.queue_id} (last: {d.status})"
+            f"{self.stage.topic}/{self._where(d.queue).node}/{d.queue.queue_id} (last: {d.status})"
             for d in self._queues
             if not d.is_drained
         )
@@ -82,13 +89,13 @@ class Drainer(MeasuringClient):
     def _go_on(self, env: Environment, d: _Draining) -> None:
         if self.stopped:
             return
-        words = self._words
+        words, queue = self._words, self._where(d.queue)
         if d.position < 0:
-            self.query(env, d.process, d.queue, words.query_min, lambda env, offset: self._told_begin(env, d, offset))
+            self.query(env, d.process, queue, words.query_min, lambda env, offset: self._told_begin(env, d, offset))
         elif d.end < 0:
-            self.query(env, d.process, d.queue, words.query_max, lambda env, offset: self._told_end(env, d, offset))
+            self.query(env, d.process, queue, words.query_max, lambda env, offset: self._told_end(env, d, offset))
         else:
-            self.pull(env, d.process, d.queue, d.position, lambda env, p: self._got(env, d, p), f=words.pull)
+            self.pull(env, d.process, queue, d.position, lambda env, p: self._got(env, d, p), f=words.pull)
 
     def _told_begin(self, env: Environment, d: _Draining, offset: int) -> None:
         d.position = offset

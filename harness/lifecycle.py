@@ -24,6 +24,7 @@ simulator that is reached ends the load at once: nothing more can happen in that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
@@ -34,13 +35,16 @@ from faults.errors import FaultTrouble, UndoFailed
 from faults.injector import Injector
 from faults.journal import HealJournal
 from faults.levers import LeverRefused
+from faults.selectors import Node, Topology
+from harness.addressing import SERVING_ID, Addressing, BrokerNode, configured
 from harness.backends.backend import Backend
 from harness.cluster import Cluster
 from harness.drain import REPLICA, Drainer
 from harness.errors import BackendUnavailable, BudgetExceeded, FaultError, UndoError
+from harness.modes import MODES
 from harness.node_events import LeverEvents, ended_by_itself
 from harness.operator import NAME as OPERATOR
-from harness.operator import BrokerNode, Operator
+from harness.operator import Operator
 from harness.recorder import Recorder
 from harness.scenario import Scenario, client_names, topology_of
 from harness.workloads import make_workload
@@ -106,13 +110,17 @@ class Life:
         self.backend.on_event = self._noted
         self._acts = LeverEvents(self.backend.levers)
         self._levers = self._acts.levers
+        self._addressing = Addressing(
+            [self._broker_node(node) for node in self.cluster.broker_addresses],
+            MODES[self.scenario.mode],
+            self._serves_now,
+        )
         stage = self._stage()
         queues = self.scenario.workload.queues
-        brokers = self._broker_nodes()
         self._crashed: dict[str, str] = {}
         self._revived: set[str] = set()
         self._stripped: set[str] = set()
-        self._operator = Operator(stage, brokers, queues, self._run_until, lambda: list(self._crashed.values()))
+        self._operator = Operator(stage, queues, self._run_until, lambda: list(self._crashed.values()))
         self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
         self._stage_value = stage
         self._injector = Injector(
@@ -123,7 +131,7 @@ class Life:
             now=self.backend.now,
             perform=self._perform,
             journal=self.heal_journal,
-            topology=lambda: topology_of(self.scenario),
+            topology=self._topology,
         )
 
     @property
@@ -167,6 +175,7 @@ class Life:
         self._operator.wait_nameservers(deadline_ns)
         self._start_kind("broker")
         self._operator.wait_registered(deadline_ns)
+        self._learn_roles()
         self._operator.create_topics(deadline_ns)
         self._operator.wait_slaves(deadline_ns)
 
@@ -205,7 +214,10 @@ class Life:
         self._mend()
 
     def _mend(self) -> None:
-        for node in self._acts.take_started():
+        started = self._acts.take_started()
+        if started:
+            self._learn_roles()
+        for node in started:
             self._operator.mend(node)
 
     def _heal(self) -> None:
@@ -223,9 +235,14 @@ class Life:
     def _converge(self) -> None:
         self._enter("converge")
         deadline_ns = self._deadline(self.scenario.deadlines.converge_ns)
-        late = self._operator.settle(deadline_ns, self._must_leave, self._revive)
+        self._learn_roles()
+        late = self._operator.settle(deadline_ns, self._must_leave, self._tend)
         if late:
             self._incomplete("converge", "; ".join(late))
+
+    def _tend(self) -> None:
+        self._revive()
+        self._learn_roles()
 
     def _revive(self) -> None:
         """Start what is dead although every fault is healed: a broker that was asked to stop while it was paused ends
@@ -247,11 +264,12 @@ class Life:
 
     def _drain(self) -> None:
         self._enter("drain")
-        clients = len(client_names(self.scenario))
-        self._drain_by(Drainer(self._stage_value, f"client-{clients + 1}"))
+        self._learn_roles()
+        clients, stage = len(client_names(self.scenario)), self._stage_value
+        self._drain_by(Drainer(stage, f"client-{clients + 1}", stage.queues, self._addressing.at))
         self._finish()
         if replicas := self._replicas():
-            self._drain_by(Drainer(replace(self._stage_value, queues=replicas), f"client-{clients + 2}", REPLICA))
+            self._drain_by(Drainer(stage, f"client-{clients + 2}", replicas, lambda queue: queue, REPLICA))
 
     def _finish(self) -> None:
         """Let those who still read come to the end."""
@@ -326,14 +344,33 @@ class Life:
                 return False
         return True
 
-    def _broker_nodes(self) -> list[BrokerNode]:
-        return [self._broker_node(node) for node in self.cluster.broker_addresses]
+    # Roles -----------------------------------------------------------------------------------------------------------
 
     def _broker_node(self, node: str) -> BrokerNode:
-        properties = next(spec.properties for spec in self.cluster.nodes if spec.name == node)
-        return BrokerNode(
-            node, properties["brokerName"], int(properties["brokerId"]), self.cluster.broker_addresses[node]
-        )
+        named = Node.named(node)
+        return BrokerNode(node, named.broker, named.number, self.cluster.broker_addresses[node])
+
+    def _topology(self) -> Topology:
+        """Who is what at this moment, for selectors."""
+        self._learn_roles()
+        return self._addressing.topology(topology_of(self.scenario))
+
+    def _learn_roles(self) -> None:
+        """Ask who serves each broker name now. A world that cannot configure its nodes cannot move roles by it."""
+        if self._addressing.roles_move:
+            self._operator.ask_roles()
+            return
+        with suppress(LeverRefused):
+            self._addressing.learn(configured(self._addressing.brokers, self._broker_id, self._runs))
+
+    def _broker_id(self, node: str) -> str:
+        return self._levers.properties(node)["brokerId"]
+
+    def _runs(self, node: str) -> bool:
+        return self._levers.state(node) != "dead"
+
+    def _serves_now(self, node: BrokerNode) -> None:
+        self.recorder.event("note", node=node.node, step="serves", detail={"broker": node.broker})
 
     def _stage(self) -> Stage:
         workload = self.scenario.workload
@@ -356,13 +393,14 @@ class Life:
             queues=tuple(self._queues()),
             nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
             classify=cache(classify),
-            brokers=self.cluster.broker_addresses,
+            addressing=self._addressing,
         )
 
     def _replicas(self) -> tuple[QueueAddress, ...]:
         """Every queue of every slave that may be read, under the numbers of its master's (5.x refuses the others)."""
         readable = {spec.name for spec in self.cluster.nodes if spec.properties.get("slaveReadEnable") == "true"}
-        slaves = [node for node in self._broker_nodes() if node.broker_id > 0 and node.node in readable]
+        serving = [self._addressing.serves(queue.broker) for queue in self._stage_value.queues]
+        slaves = [node for node in self._addressing.brokers if node not in serving and node.node in readable]
         return tuple(
             replace(queue, node=slave.node, address=slave.address)
             for slave in slaves
@@ -373,7 +411,7 @@ class Life:
     def _queues(self) -> list[QueueAddress]:
         """Every queue of every master, brokers alternating, so that round-robin spreads over them."""
         topic = self.scenario.workload.topic
-        masters = [node for node in self._broker_nodes() if node.broker_id == 0]
+        masters = [node for node in self._addressing.brokers if node.broker_id == SERVING_ID]
         return [
             QueueAddress(
                 self.recorder.queue(topic, master.broker, queue), master.broker, queue, master.node, master.address

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from faults.selectors import Role
+
 Flush = Literal["async", "sync"]
 
 
@@ -61,6 +63,13 @@ class Mode:
     master: Mapping[str, str] = field(default_factory=lambda: {"brokerRole": "ASYNC_MASTER"})
     slave: Mapping[str, str] = field(default_factory=lambda: {"brokerRole": "SLAVE", "slaveReadEnable": "true"})
     hint: str = ""
+    roles_move: bool = False
+    """Who serves a broker name is elected: the run asks the NameServers who it is, the configuration does not tell."""
+
+    @property
+    def role_words(self) -> tuple[Role, Role]:
+        """What who serves a broker name and who does not are called."""
+        return ("leader", "follower") if self.roles_move else ("master", "slave")
 
     @property
     def has_slaves(self) -> bool:

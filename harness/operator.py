@@ -18,11 +18,11 @@ they hold is right is for the checkers, so a slave that stays behind delays the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Final
 
+from harness.addressing import SERVING_ID, BrokerNode, registered
 from harness.errors import ClusterError
 from harness.workloads.measuring import QUERY_TIMEOUT_NS, MeasuringClient, Process, Pulled, status_of
 from harness.workloads.workload import QueueAddress, Stage
@@ -41,20 +41,12 @@ SEE_LOGS: Final = "see nodes/*/log in the run folder"
 ASK_AGAIN_NS: Final = 200 * MS
 SETTLE_AGAIN_NS: Final = 300 * MS
 CATCH_UP_AGAIN_NS: Final = SECOND
-
-
-@dataclass(frozen=True)
-class BrokerNode:
-    """One broker as the operator expects it to be listed."""
-
-    node: str
-    broker: str
-    broker_id: int
-    address: str
+ROLES_EVERY_NS: Final = 500 * MS
+_ROLES: Final = "roles"
 
 
 class _Settling:
-    """One broker on its way to being settled; ``is_mending`` stops before the marker."""
+    """One broker name on its way to being settled, by whoever serves it; ``is_mending`` stops before the marker."""
 
     def __init__(self, queue: QueueAddress, process: Process, is_mending: bool) -> None:
         self.queue, self.process, self.is_mending = queue, process, is_mending
@@ -70,6 +62,32 @@ class OperatorRole(MeasuringClient):
         super().__init__(stage, name)
         self._queues_per_broker = queues_per_broker
         self._settling: list[_Settling] = []
+        self._infos: dict[str, ClusterInfo] = {}
+        """What each NameServer has told last."""
+
+    def on_start(self, env: Environment) -> None:
+        if self.stage.addressing.roles_move:
+            self._look_at_roles(env)
+
+    def _look_at_roles(self, env: Environment) -> None:
+        """Ask every NameServer who serves each name, now and again and again."""
+        env.set_timer(_ROLES, ROLES_EVERY_NS)
+        for server, address in self.stage.nameservers.items():
+            request = Command(RequestCode.GET_BROKER_CLUSTER_INFO)
+            self.remoting.call(
+                env, address, request, QUERY_TIMEOUT_NS, partial(self._told_roles, server), close_on_timeout=True
+            )
+
+    def _told_roles(self, server: str, env: Environment, answer: Answer) -> None:
+        self._infos.pop(server, None)
+        if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
+            self._infos[server] = read_json(answer.body, ClusterInfo)
+        self.learn_roles()
+
+    def learn_roles(self) -> None:
+        """Of what NameServers have told last, in their order."""
+        infos = [self._infos[server] for server in self.stage.nameservers if server in self._infos]
+        self.stage.addressing.learn(registered(self.stage.addressing.brokers, infos))
 
     def ask(self, env: Environment, address: str, request: Command, timeout_ns: int, into: list[Answer]) -> None:
         """One request that is no op of the history; its answer is appended to *into*."""
@@ -96,7 +114,7 @@ class OperatorRole(MeasuringClient):
     def settle(self, env: Environment, queue: QueueAddress, is_mending: bool) -> _Settling:
         """Begin to settle the broker of *queue*; an earlier attempt on it is given up."""
         for earlier in self._settling:
-            earlier.is_given_up |= earlier.queue.node == queue.node
+            earlier.is_given_up |= earlier.queue.broker == queue.broker
         settling = _Settling(queue, Process(self.recorder.process()), is_mending)
         self._settling.append(settling)
         self._probe(env, settling)
@@ -110,6 +128,8 @@ class OperatorRole(MeasuringClient):
     def on_timer(self, env: Environment, key: Hashable) -> None:
         if isinstance(key, int):
             self._probe(env, self._settling[key])
+        elif key == _ROLES:
+            self._look_at_roles(env)
         else:
             super().on_timer(env, key)
 
@@ -118,11 +138,15 @@ class OperatorRole(MeasuringClient):
     def _probe(self, env: Environment, s: _Settling) -> None:
         if s.is_given_up:
             return
+        queue = self._where(s)
         if s.marker_offset < 0:
-            self.pull(env, s.process, s.queue, 0, lambda env, pulled: self._probed(env, s, pulled))
+            self.pull(env, s.process, queue, 0, lambda env, pulled: self._probed(env, s, pulled))
         else:
             offset = s.marker_offset
-            self.pull(env, s.process, s.queue, offset, lambda env, pulled: self._looked(env, s, pulled))
+            self.pull(env, s.process, queue, offset, lambda env, pulled: self._looked(env, s, pulled))
+
+    def _where(self, s: _Settling) -> QueueAddress:
+        return self.stage.addressing.at(s.queue)
 
     def _probed(self, env: Environment, s: _Settling, pulled: Pulled) -> None:
         if pulled.status == "TOPIC_NOT_EXIST":
@@ -137,12 +161,13 @@ class OperatorRole(MeasuringClient):
     def _recreate(self, env: Environment, s: _Settling) -> None:
         s.waits_for = "its topic, which it had lost"
         detail = {"topic": self.stage.topic, "broker": s.queue.broker}
-        self.recorder.event("note", node=s.queue.node, step="unreachable", detail=detail)
-        self.create_topic(env, s.process, s.queue, lambda env, status: self._again(env, s))
+        queue = self._where(s)
+        self.recorder.event("note", node=queue.node, step="unreachable", detail=detail)
+        self.create_topic(env, s.process, queue, lambda env, status: self._again(env, s))
 
     def _mark(self, env: Environment, s: _Settling) -> None:
         s.waits_for = "an accepted message"
-        self.send(env, s.process, s.queue, lambda env, outcome: self._marked(env, s, outcome))
+        self.send(env, s.process, self._where(s), lambda env, outcome: self._marked(env, s, outcome))
 
     def _marked(self, env: Environment, s: _Settling, outcome: str) -> None:
         if outcome in ("ok", "weak") and self.last_offset >= 0:
@@ -180,16 +205,16 @@ class Operator:
     def __init__(
         self,
         stage: Stage,
-        brokers: Sequence[BrokerNode],
         queues_per_broker: int,
         run_until: RunUntil,
         crashed: Callable[[], list[str]],
     ) -> None:
         """*crashed*: sentences about nodes that ended by themselves; nobody waits for those to become ready."""
-        self.stage, self.brokers, self._run_until, self._crashed = stage, tuple(brokers), run_until, crashed
+        self.stage, self._run_until, self._crashed = stage, run_until, crashed
+        self.brokers = stage.addressing.brokers
         self.role = OperatorRole(stage, NAME, queues_per_broker)
-        self._backend = stage.backend
-        self._first_queue = {queue.node: queue for queue in reversed(stage.queues)}
+        self._backend, self._addressing = stage.backend, stage.addressing
+        self._first_queue = {queue.broker: queue for queue in reversed(stage.queues)}
 
     def enter(self) -> None:
         """Become a client of the cluster."""
@@ -206,7 +231,7 @@ class Operator:
             self.stage.recorder.event("node", node=broker.node, step="ready")
 
     def create_topics(self, deadline_ns: int) -> None:
-        """The topic on every master, and its route on every NameServer."""
+        """The topic on whoever serves each name, and its route on every NameServer."""
         process = Process(self.stage.recorder.process())
         for queue in self._first_queue.values():
             self._until(deadline_ns, partial(self._topic_missing, process, queue), "no topic on {}")
@@ -214,23 +239,18 @@ class Operator:
 
     def wait_slaves(self, deadline_ns: int) -> None:
         """Until every slave has a message that its master has taken; :class:`ClusterError` with those that lag."""
-        marked = {node: self._marked(queue, deadline_ns) for node, queue in self._masters_with_slaves().items()}
+        copied = {name: queue for name, queue in self._first_queue.items() if self._addressing.replicas(name)}
+        marked = {name: self._marked(queue, deadline_ns) for name, queue in copied.items()}
 
         def lagging() -> list[str]:
             return [
-                slave.node
-                for node, queue in self._masters_with_slaves().items()
-                for slave in self._slaves_of(queue.broker)
-                if self._end(slave.address, queue) <= marked[node]
+                replica.node
+                for name, queue in copied.items()
+                for replica in self._addressing.replicas(name)
+                if self._end(replica.address, queue) <= marked[name]
             ]
 
         self._until(deadline_ns, lagging, "nothing arrives at the slaves {}")
-
-    def _masters_with_slaves(self) -> dict[str, QueueAddress]:
-        return {node: queue for node, queue in self._first_queue.items() if self._slaves_of(queue.broker)}
-
-    def _slaves_of(self, broker: str) -> list[BrokerNode]:
-        return [node for node in self.brokers if node.broker == broker and node.broker_id > 0]
 
     def _marked(self, queue: QueueAddress, deadline_ns: int) -> int:
         """Send a message and return its queue offset."""
@@ -242,10 +262,11 @@ class Operator:
 
         while not offsets or offsets[-1] < 0:
             count = len(offsets)
-            self._backend.step(NAME, lambda env: self.role.send(env, process, queue, stored))
+            now = self._addressing.at(queue)
+            self._backend.step(NAME, lambda env, now=now: self.role.send(env, process, now, stored))  # type: ignore[misc]
             self._run_until(lambda count=count: len(offsets) > count, deadline_ns)  # type: ignore[misc]
             if (len(offsets) == count or offsets[-1] < 0) and not self._pause(deadline_ns):
-                raise ClusterError(f"{queue.node} takes no message", hint=SEE_LOGS)
+                raise ClusterError(f"{now.node} takes no message", hint=SEE_LOGS)
         return offsets[-1]
 
     def _end(self, address: str, queue: QueueAddress) -> int:
@@ -257,17 +278,19 @@ class Operator:
         return -1
 
     def _is_apart(self) -> bool:
-        """Some slave's end of a queue is not its master's."""
+        """Some replica's end of a queue is not that of who serves it."""
         return any(
-            self._end(slave.address, queue) != self._end(queue.address, queue)
+            self._end(replica.address, queue) != self._end(self._addressing.at(queue).address, queue)
             for queue in self.stage.queues
-            for slave in self._slaves_of(queue.broker)
+            for replica in self._addressing.replicas(queue.broker)
         )
 
     def mend(self, node: str) -> None:
-        """A broker was started again: find out, while the load goes on, whether it still has its topic."""
-        if node in self._first_queue:
-            self._settle(self._first_queue[node], is_mending=True)
+        """A broker was started again: if it serves its name, find out, while the load goes on, whether it still has its
+        topic."""
+        for queue in self._first_queue.values():
+            if self._addressing.at(queue).node == node:
+                self._settle(queue, is_mending=True)
 
     def settle(self, deadline_ns: int, stop: Callable[[], bool], tend: Callable[[], None]) -> tuple[str, ...]:
         """Until every broker is listed and settled; what is not by the deadline, in words (empty: all is well).
@@ -279,7 +302,7 @@ class Operator:
             tend()
             second_ns = min(deadline_ns, self._backend.now() + SECOND)
             self._run_until(lambda: stop() or all(s.is_settled for s in found), second_ns)
-        late = [f"{s.queue.node} waits for {s.waits_for}" for s in found if not s.is_settled]
+        late = [f"{self._addressing.at(s.queue).node} waits for {s.waits_for}" for s in found if not s.is_settled]
         while not stop() and (unlisted := self._unlisted()):
             tend()
             if not self._pause(deadline_ns):
@@ -326,9 +349,22 @@ class Operator:
         for name, server in self.stage.nameservers.items():
             info = self._cluster_info(server)
             for broker in self.brokers:
-                if info is None or not _lists(info, broker):
+                if info is None or not self._lists(info, broker):
                     lacking.append(f"{broker.node} at {name}")
         return lacking
+
+    def _lists(self, info: ClusterInfo, broker: BrokerNode) -> bool:
+        """Where roles move every node of a name is listed, under whatever id, and one of them serves."""
+        data = info.broker_addr_table.get(broker.broker)
+        listed = data.broker_addrs if data is not None else {}
+        if self._addressing.roles_move:
+            return broker.address in listed.values() and SERVING_ID in listed
+        return listed.get(broker.broker_id) == broker.address
+
+    def ask_roles(self) -> None:
+        """Learn from the NameServers who serves each name."""
+        infos = [info for server in self.stage.nameservers.values() if (info := self._cluster_info(server)) is not None]
+        self._addressing.learn(registered(self.brokers, infos))
 
     def _cluster_info(self, server: str) -> ClusterInfo | None:
         answer = self._ask(server, Command(RequestCode.GET_BROKER_CLUSTER_INFO))
@@ -353,13 +389,9 @@ class Operator:
 
     def _topic_missing(self, process: Process, queue: QueueAddress) -> list[str]:
         statuses: list[str] = []
+        queue = self._addressing.at(queue)
         self._backend.step(
             NAME, lambda env: self.role.create_topic(env, process, queue, lambda _, status: statuses.append(status))
         )
         self._run_until(lambda: bool(statuses), self._backend.now() + QUERY_TIMEOUT_NS + SECOND)
         return [] if statuses == ["OK"] else [f"{queue.node} ({', '.join(statuses) or 'no answer'})"]
-
-
-def _lists(info: ClusterInfo, broker: BrokerNode) -> bool:
-    data = info.broker_addr_table.get(broker.broker)
-    return data is not None and data.broker_addrs.get(broker.broker_id) == broker.address

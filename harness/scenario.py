@@ -158,7 +158,9 @@ def client_names(scenario: Scenario) -> tuple[str, ...]:
 
 def topology_of(scenario: Scenario) -> Nodes:
     """Servers, clients and the operator, as selectors see them before anything runs."""
-    return Nodes.of((*server_names(scenario), *client_names(scenario), "operator"))
+    nodes = Nodes.of((*server_names(scenario), *client_names(scenario), "operator"))
+    serving, other = MODES[scenario.mode].role_words
+    return nodes.with_roles({node.name: serving if node.is_master else other for node in nodes.nodes if node.broker})
 
 
 # -- scenarios that come with the project ------------------------------------------------------------------------------

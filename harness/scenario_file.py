@@ -353,7 +353,7 @@ def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Sce
 def _check_slave(binder: Binder, options: Node, fault: Fault, scenario: Scenario) -> None:
     """Is the slave whose data an operator is to take there at all?"""
     wanted = fault.options.get("from", "")
-    slaves = [node.name for node in topology_of(scenario).nodes if node.broker and not node.is_master]
+    slaves = [node.name for node in topology_of(scenario).nodes if node.is_slave]
     if wanted and wanted not in slaves:
         binder.problem(options, f"there is no slave {wanted!r}", suggestion(wanted, slaves))
 

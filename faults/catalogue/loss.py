@@ -52,7 +52,7 @@ def _lose_master(levers: Levers, strike: Strike) -> Facts:
 
 def _slave_of(strike: Strike, master: str) -> str:
     broker, wanted = Node.named(master).broker, option(strike, ADOPT_OPTIONS, "from")
-    slaves = strike.topology.names(lambda node: node.broker == broker and not node.is_master)
+    slaves = strike.topology.names(lambda node: node.broker == broker and node.is_slave)
     if not slaves or master in slaves:
         raise InjectionFailed(f"{master} has no slave whose data could be adopted")
     if wanted and wanted not in slaves:

@@ -21,6 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from harness.addressing import Addressing
 from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import MS, SECOND, Environment
@@ -88,7 +89,7 @@ class Producer(MeasuringClient):
         """Whose turn it is."""
         queue = self.stage.queues[self._next_queue]
         self._next_queue = (self._next_queue + 1) % len(self.stage.queues)
-        return queue
+        return self.stage.at(queue)
 
     def _answered(self, broker: str, process: Process, env: Environment, outcome: str) -> None:
         self._counts[outcome] += 1
@@ -104,18 +105,24 @@ class Producer(MeasuringClient):
 
 
 class _Reader:
-    """One queue as its consumer reads it: ``nodes`` by broker id, of which it asks ``broker_id`` next."""
+    """One queue as its consumer reads it: ``nodes`` by the broker id that they began with, of which it asks
+    ``broker_id`` next. Where roles move only who serves the queue is asked."""
 
-    __slots__ = ("asked_end_ns", "began_ns", "broker_id", "nodes", "position", "process", "queue")
+    __slots__ = ("_addressing", "asked_end_ns", "began_ns", "broker_id", "nodes", "position", "process", "queue")
 
-    def __init__(self, queue: QueueAddress, process: Process, brokers: Mapping[str, str]) -> None:
+    def __init__(self, queue: QueueAddress, process: Process, addressing: Addressing) -> None:
         self.queue, self.process, self.position = queue, process, 0
         self.began_ns = self.asked_end_ns = self.broker_id = 0
+        self._addressing = addressing
         self.nodes = {
-            int(node.rpartition("-")[2]): replace(queue, node=node, address=address)
-            for node, address in brokers.items()
-            if node.rpartition("-")[0] == queue.broker
-        } or {0: queue}
+            node.broker_id: replace(queue, node=node.node, address=node.address)
+            for node in addressing.brokers
+            if node.broker == queue.broker
+        }
+
+    def asked(self) -> QueueAddress:
+        """Where the next pull goes."""
+        return self._addressing.at(self.queue) if self._addressing.roles_move else self.nodes[self.broker_id]
 
     def take(self, pulled: Pulled) -> None:
         """Where to ask next: whom the answer suggests; without an answer the next broker id, after the last the first
@@ -135,7 +142,7 @@ class Consumer(MeasuringClient):
     def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
         super().__init__(stage, name)
         queues = stage.queues[number :: stage.load.consumers]
-        self._readers = [_Reader(queue, Process(stage.recorder.process()), stage.brokers) for queue in queues]
+        self._readers = [_Reader(queue, Process(stage.recorder.process()), stage.addressing) for queue in queues]
         self._counts = counts
         self._suspend = number % 2 == 1
 
@@ -156,11 +163,10 @@ class Consumer(MeasuringClient):
         reader.began_ns = env.now()
         if reader.began_ns - reader.asked_end_ns >= END_QUERY_EVERY_NS:
             reader.asked_end_ns = reader.began_ns
-            self.query(env, reader.process, reader.queue, "query_max", partial(self._told_end, reader))
+            self.query(env, reader.process, self.stage.at(reader.queue), "query_max", partial(self._told_end, reader))
         else:
             got = partial(self._got, reader)
-            asked = reader.nodes[reader.broker_id]
-            self.pull(env, reader.process, asked, reader.position, got, suspend=self._suspend)
+            self.pull(env, reader.process, reader.asked(), reader.position, got, suspend=self._suspend)
 
     def _told_end(self, reader: _Reader, env: Environment, offset: int) -> None:
         self._later(env, reader, 0 if offset >= 0 else PAUSE_NS)

@@ -137,7 +137,7 @@ class MeasuringClient:
 
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
-            then(env, self._sent(op, process, answer))
+            then(env, self._sent(op, process, answer, by=queue.node if queue.is_moved else ""))
 
         self.in_flight += 1
         request = Command(RequestCode.SEND_MESSAGE_V2, self._send_fields(env, queue), body)
@@ -164,7 +164,7 @@ class MeasuringClient:
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
             for index, (op, process) in enumerate(zip(ops, processes, strict=True)):
-                then(process, env, self._sent(op, process, answer, index))
+                then(process, env, self._sent(op, process, answer, index, by=queue.node if queue.is_moved else ""))
 
         self.in_flight += 1
         fields = self._send_fields(env, queue) | {"i": properties_text({"WAIT": "true"}), "m": "true"}
@@ -271,18 +271,19 @@ class MeasuringClient:
             "bname": queue.broker,
         }
 
-    def _sent(self, op: int, process: Process, answer: Answer, index: int = 0) -> str:
-        """Complete the send of the message that was the *index*-th of its request."""
+    def _sent(self, op: int, process: Process, answer: Answer, index: int = 0, by: str = "") -> str:
+        """Complete the send of the message that was the *index*-th of its request. *by*: who was asked, if not the node
+        that served the queue at the start."""
         status = status_of(answer, "SEND_OK")
         outcome = self.stage.classify("send", status)
         offset = position = -1
-        detail = ""
+        detail: Detail = ""
         if isinstance(answer, Command):
             first = int(answer.fields.get("queueOffset", -1))
             offset = first + index if first >= 0 else -1
             ids = answer.fields.get("msgId", "").split(",")
             position = position_of(ids[index]) if index < len(ids) else -1
-            detail = (answer.remark or "") if outcome not in ("ok", "weak") else ""
+            detail = (answer.remark or "") if outcome not in ("ok", "weak") else {"by": by} if by else ""
         self.recorder.complete(op, outcome, status, offset=offset, position=position, detail=detail)
         self.last_offset = offset
         self._renew(process, outcome)

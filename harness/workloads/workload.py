@@ -14,17 +14,18 @@ may still take effect at any time later: it asks the recorder for a fresh one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from harness.addressing import Addressing
 from harness.backends.backend import Backend
 from harness.recorder import Recorder
 
 
 @dataclass(frozen=True)
 class QueueAddress:
-    """One queue of the topic as it was known at the start; *address* is the client port of *node*, its master."""
+    """One queue of the topic; *address* is the client port of *node*, which serves it: at the start, or now."""
 
     queue: int
     """Its number in the history."""
@@ -32,6 +33,8 @@ class QueueAddress:
     queue_id: int
     node: str
     address: str
+    is_moved: bool = False
+    """Another node serves it than at the start."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,17 @@ class Stage:
     """Node name → ``host:port``."""
     classify: Callable[[str, str], str]
     """(f, status) → outcome; ``checkers.contract``."""
-    brokers: Mapping[str, str] = field(default_factory=dict)
-    """Node name → ``host:port`` of every broker, slaves as well."""
+    addressing: Addressing
+    """Who serves a broker name now."""
+
+    @property
+    def brokers(self) -> Mapping[str, str]:
+        """Node name → ``host:port`` of every broker, slaves as well."""
+        return {node.node: node.address for node in self.addressing.brokers}
+
+    def at(self, queue: QueueAddress) -> QueueAddress:
+        """Where load goes for *queue*: in modes whose roles move to who serves it now, else where it always was."""
+        return self.addressing.at(queue) if self.addressing.roles_move else queue
 
 
 class Workload(Protocol):

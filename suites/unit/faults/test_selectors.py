@@ -145,8 +145,43 @@ def test_a_name_without_a_number_is_no_node(name: str) -> None:
         Node.named(name)
 
 
+GROUP = Topology.of((*(f"broker-{name}-{number}" for name in "ab" for number in range(3)), "client-1")).with_roles(
+    {f"broker-{name}-{number}": "leader" if number == 2 else "follower" for name in "ab" for number in range(3)}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("leader", ("broker-a-2", "broker-b-2")),
+        ("masters", ("broker-a-2", "broker-b-2")),
+        ("leader(broker-b)", ("broker-b-2",)),
+        ("followers", ("broker-a-0", "broker-a-1", "broker-b-0", "broker-b-1")),
+        ("slave(broker-a)", ("broker-a-0", "broker-a-1")),
+        ("follower(broker-a)", ("broker-a-0", "broker-a-1")),
+    ],
+)
+def test_roles_are_those_of_the_moment(text: str, nodes: tuple[str, ...]) -> None:
+    assert resolve(parse_nodes(text), GROUP, Random(1)) == nodes
+
+
+@pytest.mark.parametrize(("text", "count"), [("minority", 1), ("majority", 2)])
+def test_a_minority_that_stands_alone_is_one_of_each_broker_name(text: str, count: int) -> None:
+    drawn = [resolve(parse_nodes(text), GROUP, Random(seed)) for seed in range(100)]
+    assert {tuple(sum(name in node for node in nodes) for name in ("-a-", "-b-")) for nodes in drawn} == {
+        (count, count)
+    }
+    assert {node for nodes in drawn for node in nodes} == {f"broker-{n}-{number}" for n in "ab" for number in range(3)}
+
+
+@pytest.mark.parametrize("text", ["leader", "followers", "leader(broker-a)", "minority"])
+def test_nobody_leads_where_nobody_is_elected(text: str) -> None:
+    with pytest.raises(SelectorError, match="fits no node"):
+        resolve(parse_nodes(text), PAIR, Random(1))
+
+
 words = st.sampled_from(
-    ["all", "brokers", "masters", "slaves", "nameservers", "clients", "master(broker-a)", "broker-b-0"]
+    ["all", "brokers", "masters", "slaves", "nameservers", "clients", "master(broker-a)", "broker-b-0", "majority"]
 )
 selectors = st.recursive(
     words,
