@@ -248,9 +248,9 @@ def _selectors() -> list[str]:
     return [
         "## On whom",
         "",
-        "Selectors are resolved when the fault strikes, by the roles of that moment: after `promote` the promoted slave is",
-        "among `masters`. The nodes they meant then are in the history. `leader` and `followers` are for modes that elect;",
-        "`minority` and `majority` without brackets mean the nodes of each broker name.",
+        "Selectors are resolved when the fault strikes, by the roles of that moment: after `promote` the promoted",
+        "slave is among `masters`. The nodes they meant then are in the history. `leader` and `followers` are for",
+        "modes that elect; `minority` and `majority` without brackets mean the nodes of each broker name.",
         "",
         f"`{'`, `'.join(WORDS)}`, a node by its name, and lists of these.",
         "`partition` takes two sides: `LEFT | RIGHT`, `LEFT | rest`, or `link(A, B, ports)`. Put quotes around a text",
