@@ -17,8 +17,7 @@ and writes only the consumer offsets by itself: its other tables are its master'
 knows the others of its name (:mod:`~reference_impl.broker.members`), and may have to wait for them before it registers
 (:mod:`~reference_impl.broker.pre_online`).
 
-Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. SQL92 filters,
-request-reply and POP are not served.
+Limits. A step never waits, so the answers that RocketMQ gives from overload (code 2) cannot occur. POP is not served.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ from reference_impl.broker.rates import RATES_TIMER
 from reference_impl.broker.reads import Reads
 from reference_impl.broker.registration import Registration
 from reference_impl.broker.relay import Relay
+from reference_impl.broker.replies import Replies
 from reference_impl.broker.send import Sends
 from reference_impl.broker.send_back import SendBacks
 from reference_impl.broker.slave import TablesOfSlave, slave_handlers
@@ -163,9 +163,10 @@ class Broker:
         }
 
     def _all_handlers(self) -> dict[int, Handler]:
-        state, statistics = self.state, Statistics(self.state)
+        state, statistics, sends = self.state, Statistics(self.state), Sends(self.state)
         return {
-            **Sends(state).handlers(),
+            **sends.handlers(),
+            **Replies(state, sends).handlers(),
             **Transactions(state).handlers(),
             **self.pulls.handlers(),
             **Reads(state).handlers(),

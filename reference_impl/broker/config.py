@@ -57,6 +57,7 @@ class BrokerConfig:
     short_polling_ns: int = 1000 * MS
     slave_read_enable: bool = False
     enable_property_filter: bool = False
+    store_reply_message: bool = True
     reject_transaction_message: bool = False
     transaction_timeout_ms: int = 6_000
     transaction_check_max: int = 15
@@ -246,6 +247,7 @@ _PROPERTIES: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = (
     ("shortPollingTimeMills", "short_polling_ns", _milliseconds),
     ("slaveReadEnable", "slave_read_enable", _switch),
     ("enablePropertyFilter", "enable_property_filter", _switch),
+    ("storeReplyMessageEnable", "store_reply_message", _switch),
     ("rejectTransactionMessage", "reject_transaction_message", _switch),
     ("transactionTimeOut", "transaction_timeout_ms", _integer),
     ("transactionCheckMax", "transaction_check_max", _integer),

@@ -16,7 +16,7 @@ Answers 0, 19, 20 and 21 always carry the four offsets, errors carry none. A par
 message that fits, by the sweep, or by its end (:mod:`reference_impl.broker.parking`); it is then run again in full, and
 must not be parked a second time. A slave takes no commits with pulls, and nothing wakes a pull there but the sweep.
 
-Limits. Tag expressions only. 361 is answered although 4.9.7 does not know it, because lite-pull clients of 5.x insist.
+Limits. 361 is answered although 4.9.7 does not know it, because lite-pull clients of 5.x insist.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from typing import Final
 
 import msgspec
 
+from reference_impl.broker.filters import EVERYTHING, Wanted, by_condition, check_kind, checked_condition
 from reference_impl.broker.parking import Parked, ParkedPulls
 from reference_impl.broker.send import FAQ
+from reference_impl.broker.sql92 import SqlRefused
 from reference_impl.broker.state import State
 from reference_impl.broker.topics import OFFSET_MOVED_EVENT
 from reference_impl.environment import MS, Environment, Link
@@ -131,13 +133,13 @@ class Pulls:
         header = _read_header(request)
         try:
             group = self._checked_group(env, link, header)
-            codes = self._codes(header, group)
-            found = self._found(env, header, codes)
+            wanted = self._wanted(header, group)
+            found = self._found(env, header, wanted)
         except RequestRefused as refusal:
             return Command(refusal.code, {}, remark=refusal.remark)
         code = _code(found.status, header.offset)
         if code == ResponseCode.PULL_NOT_FOUND and first_pass and header.sys_flag & SUSPEND:
-            self._park(env, link, request, header, codes)
+            self._park(env, link, request, header, wanted.codes)
             answer = None
         else:
             answer = self._answer(env, link, request, header, group, found, code)
@@ -145,11 +147,17 @@ class Pulls:
             self._state.offsets.commit(header.group, header.topic, header.queue_id, header.commit_offset)
         return answer
 
-    def _found(self, env: Environment, header: _PullHeader, codes: frozenset[int] | None) -> GetResult:
+    def _found(self, env: Environment, header: _PullHeader, wanted: Wanted) -> GetResult:
         if header.max_messages < 0:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"maxMsgNums[{header.max_messages}] is negative")
         found = self._state.store.get(
-            env, header.topic, header.queue_id, header.offset, header.max_messages, tag_codes=codes
+            env,
+            header.topic,
+            header.queue_id,
+            header.offset,
+            header.max_messages,
+            tag_codes=wanted.codes,
+            wants=wanted.test,
         )
         if found is None:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, "store getMessage return null")
@@ -248,18 +256,19 @@ class Pulls:
             )
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
-    def _codes(self, header: _PullHeader, group: SubscriptionGroupConfig) -> frozenset[int] | None:
-        """The tag hashes wanted, from the request or from the group's last heartbeat."""
+    def _wanted(self, header: _PullHeader, group: SubscriptionGroupConfig) -> Wanted:
+        """What is wanted, from the request or from the group's last heartbeat."""
         if header.sys_flag & SUBSCRIPTION:
-            _check_tags_only(header.expression_type)
+            if check_kind(self._state.config, header.expression_type):
+                return checked_condition(self._state.config, header.expression)
             try:
-                return tag_codes(header.expression)
+                return Wanted(tag_codes(header.expression))
             except ValueError:
                 remark = "parse the consumer's subscription failed"
                 raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
-        return self._codes_of_heartbeat(header, group)
+        return self._wanted_by_heartbeat(header, group)
 
-    def _codes_of_heartbeat(self, header: _PullHeader, group: SubscriptionGroupConfig) -> frozenset[int] | None:
+    def _wanted_by_heartbeat(self, header: _PullHeader, group: SubscriptionGroupConfig) -> Wanted:
         consumers = self._state.clients.consumers.get(header.group)
         if consumers is None:
             remark = f"the consumer's group info not exist{FAQ}"
@@ -273,8 +282,17 @@ class Pulls:
             raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, remark)
         if subscription.version < header.sub_version:
             raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
-        _check_tags_only(subscription.expression_type)
-        return None if subscription.everything else subscription.codes
+        if check_kind(self._state.config, subscription.expression_type):
+            return self._condition_of(header, subscription.expression)
+        return EVERYTHING if subscription.everything else Wanted(subscription.codes)
+
+    def _condition_of(self, header: _PullHeader, expression: str) -> Wanted:
+        """RocketMQ keeps no filter for an expression that it could not read, and says so at each pull."""
+        try:
+            return by_condition(self._state.config, expression)
+        except SqlRefused:
+            remark = "The broker's consumer filter data is not exist!"
+            raise RequestRefused(ResponseCode.FILTER_DATA_NOT_EXIST, f"{remark}{FAQ}") from None
 
 
 class _MovedEvent(msgspec.Struct, rename="camel"):
@@ -301,12 +319,6 @@ def _read_header(request: Command) -> _PullHeader:
         fields.get("subscription", ""),
         fields.get("expressionType", "TAG"),
     )
-
-
-def _check_tags_only(expression_type: str) -> None:
-    if expression_type and expression_type != "TAG":
-        remark = "The broker does not support consumer to filter message by SQL92"
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 
 def _code(status: GetStatus, offset: int) -> int:

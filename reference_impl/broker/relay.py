@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from reference_impl.broker.admin import NO_CODE_REMARK
+from reference_impl.broker.filters import check_kind, checked_condition
 from reference_impl.broker.state import State
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.wire.bodies import MessageQueue, read_consumer_status, write_consumer_status, write_queue_offsets
@@ -103,11 +104,10 @@ class Relay:
         self._ask_next(env, question, asked[:1] if wanted.strip() else asked, {}, done)
 
     def check_client(self, env: Environment, link: Link, request: Command) -> Command:
-        """46: only tag expressions are served."""
+        """46: whether this broker can filter by that expression."""
         wanted = read_json(request.body, _ClientConfig).subscription_data
-        if wanted is not None and wanted.expression_type not in ("", "TAG"):
-            remark = "The broker does not support consumer to filter message by SQL92"
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+        if wanted is not None and check_kind(self._state.config, wanted.expression_type):
+            checked_condition(self._state.config, wanted.sub_string)
         return Command(ResponseCode.SUCCESS)
 
     # --- inside -----------------------------------------------------------------------------------------------------

@@ -163,6 +163,10 @@ class Sends:
         self._state.store.put(env, record, stored)
         return None
 
+    def checked(self, env: Environment, link: Link, request: Command) -> PutRequest:
+        """What a send of this header would store; :class:`RequestRefused` if it may not be stored."""
+        return self._put_request(env, link, request, read_header(request))
+
     # --- checks -----------------------------------------------------------------------------------------------------
 
     def _put_request(self, env: Environment, link: Link, request: Command, header: SendHeader) -> PutRequest:

@@ -12,6 +12,7 @@ A store without this bug has none of it: reading is over when it returns, and no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from reference_impl.defects.defect import StoreDefect, substitute
@@ -69,6 +70,7 @@ class ReadsNothingOfIt(Reader):
         offset: int,
         max_messages: int,
         tag_codes: frozenset[int] | None,
+        wants: Callable[[bytes], bool] | None = None,
     ) -> GetResult:
         queue = self._queues.get(topic, queue_id)
         if queue is not None and queue.min_offset <= offset < queue.max_offset:
@@ -76,7 +78,7 @@ class ReadsNothingOfIt(Reader):
             if units and self.dying.holds(units[0][0]):
                 following = queue.min_offset if self._corrects else offset
                 return GetResult(GetStatus.OFFSET_TOO_SMALL, following, queue.min_offset, queue.max_offset)
-        result = super().get(env, topic, queue_id, offset, max_messages, tag_codes)
+        result = super().get(env, topic, queue_id, offset, max_messages, tag_codes, wants)
         for record in result.records:
             self.dying.read(env, decode_record(record).physical_offset)
         return result

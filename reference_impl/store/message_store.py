@@ -389,11 +389,13 @@ class MessageStore:
         offset: int,
         max_messages: int,
         tag_codes: frozenset[int] | None = None,
+        wants: Callable[[bytes], bool] | None = None,
     ) -> GetResult | None:
-        """Messages of one queue from *offset* on; ``tag_codes`` ``None``: all. ``None``: not readable (→ code 1)."""
+        """Messages of one queue from *offset* on; ``tag_codes`` ``None``: all; *wants* is asked about each record that
+        these let pass. ``None``: not readable (→ code 1)."""
         if self._is_shut_down:
             return None
-        return self.reader.get(env, topic, queue_id, offset, max_messages, tag_codes)
+        return self.reader.get(env, topic, queue_id, offset, max_messages, tag_codes, wants)
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """First queue offset that can still be read; 0 for a queue nobody has written to."""

@@ -17,6 +17,7 @@ full; the first message is always taken. "In memory" is a matter of distance fro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from reference_impl.environment import Environment
@@ -53,6 +54,7 @@ class Reader:
         offset: int,
         max_messages: int,
         tag_codes: frozenset[int] | None,
+        wants: Callable[[bytes], bool] | None = None,
     ) -> GetResult:
         """The table above."""
         queue = self._queues.get(topic, queue_id)
@@ -70,7 +72,7 @@ class Reader:
             return GetResult(GetStatus.OFFSET_OVERFLOW_ONE, offset, first, following)
         if offset > following:
             return nothing(GetStatus.OFFSET_OVERFLOW_BADLY, self._beyond_end(first, following))
-        scan = _Scan(self, env, queue, offset, max_messages, tag_codes)
+        scan = _Scan(self, env, queue, offset, max_messages, tag_codes, wants)
         if not scan.run():
             return nothing(GetStatus.OFFSET_FOUND_NULL, queue.following_file_offset(offset))
         records, offsets = tuple(scan.records), tuple(scan.offsets)
@@ -110,9 +112,10 @@ class _Scan:
         offset: int,
         wanted: int,
         tag_codes: frozenset[int] | None,
+        wants: Callable[[bytes], bool] | None,
     ) -> None:
         self._reader, self._env, self._queue = reader, env, queue
-        self._offset, self._wanted, self._tag_codes = offset, wanted, tag_codes
+        self._offset, self._wanted, self._tag_codes, self._wants = offset, wanted, tag_codes, wants
         self.status = GetStatus.NO_MATCHED_MESSAGE
         self.records: list[bytes] = []
         self.offsets: list[int] = []
@@ -150,21 +153,30 @@ class _Scan:
                 return False
             if codes is None or tags_code in codes:
                 self._read(physical_offset, size)
-            elif not self._total:
-                self.status = GetStatus.NO_MATCHED_MESSAGE
+            else:
+                self._passed_over()
             self.scanned += 1
         return True
 
     def _read(self, physical_offset: int, size: int) -> None:
         # RocketMQ would serve the oldest bytes of the log for a lost record at offset 0; a wrong message is no service.
         record = self._reader.log.read(self._env, physical_offset, size)
-        if record:
+        if record and self._wants is not None and not self._wants(record):
+            self._passed_over()
+        elif record:
             self.records.append(record)
             self.offsets.append(self._offset + self.scanned)
             self._total += size
             self.status = GetStatus.FOUND
             self._skip_below = -1
-            return
+        else:
+            self._is_gone(physical_offset)
+
+    def _passed_over(self) -> None:
+        if not self._total:
+            self.status = GetStatus.NO_MATCHED_MESSAGE
+
+    def _is_gone(self, physical_offset: int) -> None:
         if not self._total:
             self.status = GetStatus.MESSAGE_WAS_REMOVING
         file_size = self._reader.log.file_size
