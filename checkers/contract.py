@@ -64,6 +64,7 @@ NO_ANSWER: Final = ("TIMEOUT", "CONNECTION_CLOSED", "NEVER_COMPLETED")
 ANSWERED: Final = {
     "pull": ("FOUND", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED"),
     "fetch_offset": ("OK", "QUERY_NOT_FOUND"),
+    "deliver": ("CONSUMED", "LATER"),
 }
 ANSWERED_BY_DEFAULT: Final = ("OK", "SUCCESS")
 STORES: Final = ("send", "stray_send", "end_transaction")

@@ -16,12 +16,16 @@ from typing import Final
 from checkers.history.facts import RunFacts
 from checkers.history.groups import groups_of
 from checkers.history.history import History
+from checkers.history.listeners import has_listeners
 from checkers.runs.accounting import check_accounting
 from checkers.runs.acknowledged import check_promised
 from checkers.runs.availability import check_availability
+from checkers.runs.delays import check_delays, has_delays
 from checkers.runs.fault_efficacy import check_faults
 from checkers.runs.group_deliveries import check_deliveries
 from checkers.runs.group_offsets import check_offsets
+from checkers.runs.key_order import check_order, has_keys
+from checkers.runs.listener_deliveries import check_listeners
 from checkers.runs.log import check_logs
 from checkers.runs.masters import check_masters
 from checkers.runs.minimum_offset import check_minimum, has_minimum
@@ -49,6 +53,9 @@ CHECKS: Final[dict[str, Check]] = {
     "promised": check_promised,
     "offsets": check_offsets,
     "deliveries": check_deliveries,
+    "listeners": check_listeners,
+    "order": check_order,
+    "delays": check_delays,
     "freshness": check_freshness,
     "suggestions": check_suggestions,
     "minimum": check_minimum,
@@ -64,6 +71,9 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),
     "deliveries": lambda history, _: bool(groups_of(history)),
+    "listeners": lambda history, _: has_listeners(history),
+    "order": has_keys,
+    "delays": has_delays,
     "freshness": has_slave_reads,
     "suggestions": has_suggestions,
     "minimum": has_minimum,

@@ -42,6 +42,7 @@ class Build:
         self.ops: list[dict[str, Any]] = []
         self.reads: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
 
     def op(self, f: str, invoke: int, complete: int | None, status: str, **cells: Any) -> int:
         """Any operation; *complete* ``None``: never. Returns its number."""
@@ -177,6 +178,7 @@ class Build:
             for number, broker in enumerate(self.brokers)
         ]
         tables = {"ops": self.ops, "reads": self.reads, "queues": queues, "events": self.events}
+        tables |= {"messages": self.messages} if self.messages else {}
         return History.from_rows(tables)
 
     def facts(self, mode: str = "single-master", flush: str = "async", **more: Any) -> RunFacts:
