@@ -80,7 +80,7 @@ class Session:
             if line.strip():
                 self._take(line)
 
-    def command(self, do: str, then: Callable[[Done], None], **fields: Any) -> int:
+    def command(self, do: str, then: Callable[[Done], None], /, **fields: Any) -> int:
         """Send a command; ``then(done)`` when it has ended, never if the process ends before. Returns its number."""
         number = self._numbered()
         self._waiting[number] = then

@@ -240,6 +240,10 @@ class RealBackend:
         self._nodes[name] = node
         self._start(node)
 
+    def beside(self, client: str, argv: Sequence[str]) -> list[str]:
+        """The command that runs *argv* in the network of that client."""
+        return self._network.argv(client, argv)
+
     def step(self, client: str, action: Callable[[Environment], None]) -> None:
         self._clients[client].step(action)
 
