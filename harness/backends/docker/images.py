@@ -6,11 +6,12 @@ is laid into the build context here: the package and its wheel, or Apache's jars
 a build asks the network.
 
     mqchaos/reference:DIGEST, :latest     docker/reference.Dockerfile    this very source tree
-    mqchaos/rocketmq:VERSION              docker/rocketmq.Dockerfile     any release whose servers are on Maven Central
+    mqchaos/rocketmq:VERSION-DIGEST       docker/rocketmq.Dockerfile     any release whose servers are on Maven Central;
+                                                                         also as :VERSION
     mqchaos/toxiproxy:VERSION             docker/toxiproxy.Dockerfile    from the Go module
 
-The tag of a reference image is a digest of all that went into it, so several working copies share an engine, and no
-run takes the image of an older source.
+The digest in a tag is that of all that went in (but the jars, which never change), so several working copies share an
+engine, and no run takes the image of an older source.
 
 Limits. Old digests stay until somebody prunes them (``docker image prune``); each costs the size of the source.
 """
@@ -64,15 +65,16 @@ def reference(client: docker.DockerClient) -> str:
 
 def rocketmq(client: docker.DockerClient, version: str) -> str:
     """The image of a release of Apache RocketMQ, built if the engine does not have it; its name."""
-    name = f"mqchaos/rocketmq:{version}"
+    recipe = _recipe("rocketmq")
+    small: dict[str, Path | bytes] = {
+        "health": RECIPES / "health",
+        "jvm.options": "".join(f"{option}\n" for option in JVM_OPTIONS).encode(),
+        **{f"conf/logback_{kind}.xml": LOGBACK.encode() for kind in ("namesrv", "broker", "tools")},
+    }
+    name = f"mqchaos/rocketmq:{version}-{_digest({**small, 'recipe': recipe.encode()})}"
     if not is_there(client, name):
-        entries: dict[str, Path | bytes] = {
-            "health": RECIPES / "health",
-            "lib": fetch_jars(version),
-            "jvm.options": "".join(f"{option}\n" for option in JVM_OPTIONS).encode(),
-            **{f"conf/logback_{kind}.xml": LOGBACK.encode() for kind in ("namesrv", "broker", "tools")},
-        }
-        build(client, name, _recipe("rocketmq"), entries)
+        build(client, name, recipe, {**small, "lib": fetch_jars(version)})
+        client.images.get(name).tag("mqchaos/rocketmq", version)
     return name
 
 
