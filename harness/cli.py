@@ -31,11 +31,13 @@ class Command:
 
     summary: str
     group: str
+    room: str = "harness"
 
     @staticmethod
     def module(name: str) -> Any:
         """The module that implements the command *name*."""
-        return import_module(f"{__package__}.commands.{name.replace('-', '_')}")
+        rooms = __package__.removesuffix("harness")  # installed, the rooms are below one name
+        return import_module(f"{rooms}{COMMANDS[name].room}.commands.{name.replace('-', '_')}")
 
 
 COMMANDS: Final = {
@@ -46,8 +48,8 @@ COMMANDS: Final = {
     "heal": Command("undo what a dead run left behind", "machine"),
     "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),
     "list": Command("modes, faults, checkers, scenarios, promises, defects, backends, targets", "machine"),
-    "lake": Command("land runs in the lake and build its marts with Spark", "results"),
-    "dashboard": Command("one HTML page from the marts", "results"),
+    "lake": Command("keep many runs: add, ls, compact, verify; build the tables of all of them", "results", "results"),
+    "dashboard": Command("one HTML page from the tables of a lake", "results", "results"),
     "namesrv": Command("run a reference NameServer", "reference"),
     "broker": Command("run a reference broker", "reference"),
 }
@@ -97,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _check_command(words)
         if words and words[0] in COMMANDS and COMMANDS[words[0]].group == "reference":
-            reference: int = Command.module("reference").hand_over(words)
+            reference: int = import_module(f"{__package__}.commands.reference").hand_over(words)
             return reference
         parser = build_parser()
         arguments, unknown = parser.parse_known_args(words)

@@ -33,6 +33,19 @@ def ended_by_itself(event: str, fields: Mapping[str, Any]) -> str:
     return ""
 
 
+STATE_AFTER: Final = {
+    "started": "up",
+    "resumed": "up",
+    "paused": "paused",
+    "killed": "down",
+    "stopped": "down",
+    "power_cut": "down",
+    "crashed": "down",
+    "exited": "down",
+}
+"""What a node is after one of its events; events that are not here change nothing about that."""
+
+
 class LeverEvents:
     """A world's levers that take notes of what was done to a node."""
 

@@ -127,6 +127,14 @@ def _no_java() -> str:
     return ""
 
 
+def _no_chromium() -> str:
+    from importlib.util import find_spec
+    from shutil import which
+
+    missing = [name for name in ("chromium", "chromedriver") if which(name) is None]
+    return ", ".join([*missing, *([] if find_spec("selenium") else ["selenium"])])
+
+
 def _no_engine() -> str:
     from faults.mechanisms import engine
 
@@ -136,6 +144,7 @@ def _no_engine() -> str:
 FACTS: Final[dict[str, Callable[[], str]]] = {
     "root": lambda: "" if os.geteuid() == 0 else "not root",
     "java": _no_java,
+    "chromium": _no_chromium,
     "docker": _no_engine,
 }
 """What a test may require of the machine → why it is not to be had here (empty: it is)."""

@@ -1,22 +1,32 @@
-"""One Spark session with settings that fit where it runs.
+"""One Spark session with settings that fit where it runs, and no Java process left behind.
 
-Locally (the default, ``local[*]``) a session that answers small questions must start fast: no UI, two shuffle
-partitions, no adaptive planning, the parallel collector, the quick compiler only. On a cluster
-(``MQCHAOS_SPARK_MASTER``) none of that is set: its administrators know better.
+Question: embedded in this process, on a cluster, or on a Spark Connect server: which settings, and who ends what?
 
-The Java to use is the machine's own 17+ or the trimmed runtime from PyPI (``harness.java``); Python workers must be
-this interpreter, or Spark takes whatever ``python3`` is on the path. What the virtual machine says on standard error
-goes to a log file in the cache folder, of which the end is shown if the session does not start.
+Model. Where it runs is configuration: ``MQCHAOS_SPARK_MASTER`` (``local[*]`` by default, ``spark://host:7077``,
+``yarn``, ``k8s://…``) or ``MQCHAOS_SPARK_REMOTE`` (``sc://host:15002``); started by ``spark-submit`` it takes what
+that gives. A local session must start fast: no UI, the parallel collector, and the classes of Spark from an archive
+that the first session of a machine leaves in the cache folder (it halves the start). On a cluster none of that is set:
+its administrators know better.
+
+Python workers must be this interpreter, or Spark takes whatever ``python3`` is on the path. What the virtual machine
+says on standard error goes to a log file in the cache folder, of which the end is shown if the session does not start.
+Ctrl-C and SIGTERM raise ``KeyboardInterrupt`` in the main thread; on leaving, whatever the reason, the Java process is
+stopped and waited for.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.cache import cache_folder
 from harness.errors import BackendUnavailable
@@ -25,17 +35,16 @@ from harness.java import find_java, spark_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOCAL_SETTINGS = {
+ROOT: Final = Path(__file__).resolve().parent.parent
+STOP_S: Final = 30.0
+"""How long the virtual machine may take to end; the first one of a machine writes its archive of classes then."""
+
+_LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
-    "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     # Python and the virtual machine talk over a socket file: a bare machine need not even know "localhost".
     "spark.python.unix.domain.socket.enabled": "true",
@@ -43,35 +52,135 @@ _LOCAL_SETTINGS = {
 }
 
 
+def _small_settings() -> dict[str, str]:
+    return {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.sql.adaptive.enabled": "false",
+    }
+
+
 @contextmanager
-def spark_session(name: str) -> Iterator[SparkSession]:
-    """A session that is stopped on leaving; ``BackendUnavailable`` where no Java 17+ is found or it does not start."""
-    master = os.environ.get("MQCHAOS_SPARK_MASTER", "local[*]")
-    _prepare_environment(local=master.startswith("local"))
+def spark_session(name: str, *, partitions: int = 0) -> Iterator[SparkSession]:
+    """A session that is stopped on leaving; ``BackendUnavailable`` where no Java 17+ is found or it does not start.
+
+    *partitions* of a shuffle: 0 for a small job, where planning costs more than it saves.
+    """
+    _prepare_environment()
+    log = cache_folder() / "spark.log"
+    with _interrupts():
+        try:
+            with _standard_error_to(log):
+                session = _builder(name, partitions).getOrCreate()
+        except Exception as problem:
+            stop_java()
+            raise BackendUnavailable(f"Spark did not start: {problem}", place=str(log), hint=_end_of(log)) from problem
+        try:
+            yield session
+        finally:
+            session.stop()
+            stop_java()
+
+
+def where() -> str:
+    """``local[*]``, a master, or the address of a Spark Connect server."""
+    return os.environ.get("MQCHAOS_SPARK_REMOTE") or os.environ.get("MQCHAOS_SPARK_MASTER", "local[*]")
+
+
+def is_local() -> bool:
+    return where().startswith("local") and "SPARK_ENV_LOADED" not in os.environ
+
+
+def _builder(name: str, partitions: int) -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName(name).master(master)
-    if master.startswith("local"):
-        for key, value in _LOCAL_SETTINGS.items():
-            builder = builder.config(key, value)
-    log = cache_folder() / "spark.log"
-    try:
-        with _standard_error_to(log):
-            session = builder.getOrCreate()
-    except Exception as problem:
-        raise BackendUnavailable(f"Spark did not start: {problem}", place=str(log), hint=_end_of(log)) from problem
-    try:
-        yield session
-    finally:
-        session.stop()
+    # What goes wrong in a query comes back as an exception; PySpark prints it a second time, with the stack of both.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    builder: Any = SparkSession.builder
+    if where().startswith("sc://"):
+        return builder.remote(where())
+    builder = builder.appName(name).config("spark.executorEnv.PYTHONPATH", str(ROOT))
+    if "SPARK_ENV_LOADED" not in os.environ:  # under spark-submit the master is given there
+        builder = builder.master(where())
+    if not is_local():
+        return builder
+    sized = {"spark.sql.shuffle.partitions": str(partitions)} if partitions else _small_settings()
+    memory = {"spark.driver.memory": _memory(), "spark.driver.extraJavaOptions": _java_options(bool(partitions))}
+    for key, value in {**_LOCAL_SETTINGS, **sized, **memory}.items():
+        builder = builder.config(key, value)
+    return builder
 
 
-def _prepare_environment(*, local: bool) -> None:
+def _memory() -> str:
+    """A quarter of the machine, between 1 and 8 GiB; ``MQCHAOS_SPARK_MEMORY`` says otherwise."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return os.environ.get("MQCHAOS_SPARK_MEMORY") or f"{min(max(whole // 2**30 // 4, 1), 8)}g"
+
+
+def _java_options(is_long: bool) -> str:
+    """The quick compiler only, for a short job; classes from the archive, or an archive made at the end."""
+    import pyspark
+
+    archive = cache_folder() / f"spark-{pyspark.__version__}-java{find_java().major}.jsa"
+    shared = f"-XX:SharedArchiveFile={archive}" if archive.exists() else f"-XX:ArchiveClassesAtExit={archive}"
+    return " ".join(
+        [
+            "-XX:+UseParallelGC",
+            shared,
+            "-Xlog:cds=off",
+            "-Xlog:cds+dynamic=off",
+            *([] if is_long else ["-XX:TieredStopAtLevel=1"]),
+        ]
+    )
+
+
+def _prepare_environment() -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     os.environ["JAVA_HOME"] = str(spark_home(find_java(), cache_folder()))
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    if local:
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(ROOT) not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, paths)])
+    if is_local():
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+
+
+def stop_java() -> None:
+    """End the virtual machine that this process started, if it did; it is gone when this returns."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    process: subprocess.Popen[bytes] = gateway.proc
+    gateway.shutdown()
+    if process.stdin is not None:
+        process.stdin.close()  # PySpark's gateway ends when its standard input does
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    # So that the next session of this process starts a machine of its own.
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def _interrupts() -> Iterator[None]:
+    """SIGTERM like Ctrl-C; only a main thread can say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def raise_it(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, raise_it) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

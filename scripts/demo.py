@@ -27,7 +27,11 @@ def main() -> int:
         ("One of three brokers is killed, real processes", _run("multi-master-kill", "process")),
         *_power_cuts(),
         ("A planted bug: acknowledging before the disk has it. The verdict must be FAIL", _planted()),
-        ("All runs into the lake, and Spark's tables over it", _lake()),
+        ("All runs into the lake", ["lake", "add", str(RUNS), "--lake", str(DEMO / "lake")]),
+        (
+            "Spark's tables over all of them",
+            ["lake", "marts", "--lake", str(DEMO / "lake"), "--out", str(DEMO / "marts")],
+        ),
         ("One page", ["dashboard", "--marts", str(DEMO / "marts"), "--out", str(DEMO / "dashboard.html")]),
     ]
     for title, arguments in steps:
@@ -64,10 +68,6 @@ def _power_cuts() -> list[tuple[str, list[str]]]:
 
 def _planted() -> list[str]:
     return [*_run("single-master-sync-power-cut", "sim"), "--defect", "ack-before-fsync", "--seed", "1"]
-
-
-def _lake() -> list[str]:
-    return ["lake", str(RUNS), "--lake", str(DEMO / "lake"), "--marts", str(DEMO / "marts")]
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ settings.load_profile("suites")
 
 HERE = Path(__file__).parent
 REAL_NODES = (
+    "browser/",
     "chaos/test_killed_harness.py",
     "chaos/test_mixed_clusters.py",
     "chaos/test_processes.py",

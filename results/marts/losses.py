@@ -1,49 +1,51 @@
-"""One row a run: promised, lost and duplicated messages, counted from the raw operations.
+"""One row a run: acknowledged, lost and duplicated messages, counted from the operations, beside what the check says.
 
-``promised``    messages with an ``ok`` send
-``lost``        of those, never seen by a read of the drain phase (nor are those that expired)
-``duplicated``  messages that the drain saw at more than one place (queue, offset)
-``recovered``   messages without a promise that the drain saw all the same
-``oldest_lost_ms``  acknowledgement of the oldest lost message to the first fault after it (null: none lost)
-``checker_lost`` what the accounting check counted, lost or expired, from ``verdicts``: the two must agree
+``acknowledged``   messages with an ``ok`` send
+``lost``           of those, never seen by a read of the drain phase (those that expired are among them)
+``duplicated``     messages that the drain saw at more than one place (queue, offset)
+``recovered``      messages without an acknowledgement that the drain saw all the same
+``oldest_lost_ms`` from the acknowledgement of the oldest lost message to the first fault after it (NULL: none lost)
+``checker_lost``   what the accounting check counted, lost or expired: the two must agree
+``lost_allowed``, ``lost_broken``  how the findings of the checks divide them: within the contract, outside it
 """
 
 QUERY = """
-WITH sends AS (
-    SELECT run, message, max(outcome = 'ok') AS promised, min(CASE WHEN outcome = 'ok' THEN complete_ns END) AS acked_ns
-    FROM ops WHERE f = 'send' AND message >= 0 GROUP BY run, message
-), drained AS (
-    SELECT r.run, r.message, count(DISTINCT o.queue, r.offset) AS places
-    FROM reads r JOIN ops o ON r.run = o.run AND r.op = o.op
-    WHERE o.f = 'drain' AND r.message >= 0 GROUP BY r.run, r.message
-), breaks AS (
-    SELECT run, ns FROM events WHERE kind = 'fault' AND step = 'inject' AND effective <> 0
-), fates AS (
-    SELECT s.run, s.message, s.promised, s.acked_ns, coalesce(d.places, 0) AS places
-    FROM sends s LEFT JOIN drained d ON s.run = d.run AND s.message = d.message
+WITH counted AS (
+    SELECT run, count(*) AS sent, count_if(acknowledged) AS acknowledged,
+           count_if(acknowledged AND NOT drained) AS lost, count_if(is_twice) AS duplicated,
+           count_if(NOT acknowledged AND drained) AS recovered
+    FROM fates GROUP BY run
 ), ages AS (
-    SELECT f.run, max(after_ns - f.acked_ns) / 1e6 AS oldest_lost_ms
-    FROM (SELECT f.run, f.message, f.acked_ns, min(b.ns) AS after_ns
-          FROM fates f JOIN breaks b ON f.run = b.run AND b.ns >= f.acked_ns
-          WHERE f.promised AND f.places = 0 GROUP BY f.run, f.message, f.acked_ns) f
-    GROUP BY f.run
+    SELECT run, max(after_ns - acked_ns) / 1e6 AS oldest_lost_ms FROM (
+        SELECT f.run, f.message, f.acked_ns, min(b.inject_ns) AS after_ns
+        FROM fates f JOIN faults b ON f.run = b.run AND b.effective <> 0 AND b.inject_ns >= f.acked_ns
+        WHERE f.acknowledged AND NOT f.drained GROUP BY f.run, f.message, f.acked_ns
+    ) GROUP BY run
 ), judged AS (
     SELECT run, max(try_cast(get_json_object(measures, '$.lost') AS bigint)
                     + coalesce(try_cast(get_json_object(measures, '$.expired') AS bigint), 0)) AS checker_lost
     FROM verdicts WHERE check = 'accounting' GROUP BY run
+), divided AS (
+    SELECT run, sum(CASE WHEN allowed THEN n ELSE 0 END) AS lost_allowed,
+           sum(CASE WHEN allowed THEN 0 ELSE n END) AS lost_broken
+    FROM (SELECT run, allowed, coalesce(try_cast(get_json_object(details, '$.count') AS bigint), 1) AS n
+          FROM anomalies WHERE check = 'accounting' AND kind IN ('lost', 'expired')) GROUP BY run
 )
-SELECT r.run, r.mode, r.flush, r.fault, r.backend, r.target, r.defects, r.outcome, r.scenario,
-       count(f.message)                                    AS sent,
-       count_if(f.promised)                                AS promised,
-       count_if(f.promised AND f.places = 0)               AS lost,
-       count_if(f.places > 1)                              AS duplicated,
-       count_if(NOT f.promised AND f.places > 0)           AS recovered,
-       max(a.oldest_lost_ms)                               AS oldest_lost_ms,
-       max(j.checker_lost)                                 AS checker_lost
+SELECT r.run, r.mode, r.flush, r.fault, r.backend, r.target, r.defects, r.outcome, r.scenario, r.seed, r.commit,
+       r.started_epoch_ms, r.folder, r.replay, r.failed_checks, r.ops, r.duration_ns,
+       coalesce(c.sent, 0)          AS sent,
+       coalesce(c.acknowledged, 0)  AS acknowledged,
+       coalesce(c.lost, 0)          AS lost,
+       coalesce(c.duplicated, 0)    AS duplicated,
+       coalesce(c.recovered, 0)     AS recovered,
+       a.oldest_lost_ms,
+       j.checker_lost,
+       coalesce(d.lost_allowed, 0)  AS lost_allowed,
+       coalesce(d.lost_broken, 0)   AS lost_broken
 FROM runs r
-LEFT JOIN fates f ON r.run = f.run
+LEFT JOIN counted c ON r.run = c.run
 LEFT JOIN ages a ON r.run = a.run
 LEFT JOIN judged j ON r.run = j.run
-GROUP BY r.run, r.mode, r.flush, r.fault, r.backend, r.target, r.defects, r.outcome, r.scenario
-ORDER BY r.mode, r.flush, r.fault, r.backend, r.target, r.run
+LEFT JOIN divided d ON r.run = d.run
+ORDER BY r.run
 """

@@ -109,9 +109,9 @@ def test_nothing_heavy_is_imported_on_the_way_to_a_help_text(words: list[str]) -
         (["run", "a", "b", "--sed=4"], "unrecognized arguments: b --sed=4", "did you mean '--seed'? mqchaos run"),
         (["--jsn"], "unrecognized arguments: --jsn", "mqchaos --help"),
         (["list", "modes", "--markdown"], "only faults are written as Markdown", ""),
-        (["lake"], "no run folders were given", "mqchaos lake runs"),
-        (["lake", "no/such"], "there is no folder no/such", ""),
-        (["dashboard", "--marts", "no/such"], "there are no marts in no/such", "mqchaos lake runs --marts marts"),
+        (["lake", "add"], "no run folders were given", "mqchaos lake add runs"),
+        (["lake", "add", "no/such"], "there is no folder no/such", ""),
+        (["dashboard", "--marts", "no/such"], "there are no tables in no/such", "mqchaos lake marts --out marts"),
         (["--color", "sometimes", "list", "modes"], "argument --color: invalid choice: 'sometimes'", "mqchaos --help"),
     ],
 )

@@ -252,19 +252,20 @@ def test_the_matrix_shows_what_a_defect_breaks_and_how_to_see_it(typed, folder: 
 
 def test_runs_land_in_the_lake_once(typed, folder: Path) -> None:
     typed("run", "small.yaml", "--seeds", "5..6", "--keep", "all")
-    code, out, _ = typed("lake", "runs", "--json")
-    assert (code, len(json.loads(out)["landed"])) == (EXIT_PASS, 2)
-    code, out, _ = typed("lake", "runs")
-    assert (code, out) == (EXIT_PASS, "landed 0 of 2 runs in lake; the others were there\n")
+    code, out, _ = typed("lake", "add", "runs", "--json")
+    assert (code, len(json.loads(out)["added"])) == (EXIT_PASS, 2)
+    code, out, _ = typed("lake", "add", "runs")
+    assert (code, out) == (EXIT_PASS, "0 runs added, 2 already in the lake\n")
 
 
 def test_a_run_that_was_never_judged_does_not_keep_the_others_from_landing(typed, folder: Path) -> None:
     typed("run", "small.yaml", "--seeds", "5..6", "--keep", "all")
     killed = folder / "runs" / kept(folder)[0]
     (killed / "verdict.json").unlink()
-    code, out, err = typed("lake", "runs")
-    assert (code, out) == (EXIT_PASS, "landed 1 of 1 runs in lake; the others were there\n")
+    code, out, err = typed("lake", "add", "runs")
+    assert (code, out) == (EXIT_PASS, "1 run added\n")
     assert err == f"left out, never judged (mqchaos check does it): {killed.name}\n"
-    code, _, err = typed("lake", str(killed))
+    code, out, _ = typed("lake", "add", str(killed))
     assert code == EXIT_ERROR
-    assert "verdict.json" in err
+    assert "quarantined" in out
+    assert "verdict.json" in out

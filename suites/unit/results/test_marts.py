@@ -1,100 +1,260 @@
-"""Marts over runs whose figures are known, in one Spark session: counted from raw operations, not from verdicts."""
+"""Every mart against the same figures computed slowly in plain Python, over sixty runs drawn at random.
+
+One Spark session builds all marts. The runs are valid but wild (``random_runs``); the oracle follows the docstrings of
+the marts, not their SQL (``oracle``).
+"""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
+from math import ceil
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.history.schema import TABLES
-from results.dashboard import build as build_page
-from results.lake import land
-from results.marts import build
-from suites.unit.results.test_lake import run_folder
+from harness.errors import HistoryError
+from results.lake import SCHEMAS, Lake
+from results.lake.ingest import add
+from results.marts import MARTS
+from results.marts.build import build
+from suites.unit.results import oracle
+from suites.unit.results.random_runs import write_run
 
-SECOND = 1_000_000_000
-
-pytestmark = pytest.mark.requires("java")
-
-
-def write(folder: Path, table: str, rows: list[Mapping[str, Any]]) -> None:
-    schema = TABLES[table]
-    blank = {field.name: "" if field.type == "string" else -1 for field in schema}
-    columns = {name: [{**blank, **row}[name] for row in rows] for name in blank}
-    pq.write_table(schema.empty_table().from_pydict(columns, schema=schema), folder / f"{table}.parquet")
-
-
-def lossy_run(parent: Path) -> Path:
-    """Four messages: kept, lost, unknown but kept (recovered), stored twice. The power goes at 5 s, back at 8 s.
-
-    A second fault, before it, found nobody to hit: no mart may take it for one.
-    """
-    folder = run_folder(parent, "r-lossy", faults=[{"do": "cut_power", "on": "master(broker-a)"}])
-    send = {"f": "send", "queue": 0, "outcome": "ok"}
-    write(folder, "ops", [
-        {**send, "op": 0, "message": 0, "invoke_ns": 1 * SECOND, "complete_ns": 1 * SECOND},
-        {**send, "op": 1, "message": 1, "invoke_ns": 4 * SECOND, "complete_ns": 4 * SECOND},
-        {**send, "op": 2, "message": 2, "invoke_ns": 4 * SECOND, "complete_ns": 5 * SECOND, "outcome": "info"},
-        {**send, "op": 3, "message": 3, "invoke_ns": 8 * SECOND, "complete_ns": 8 * SECOND + 500_000_000},
-        {"op": 4, "f": "drain", "queue": 0, "invoke_ns": 9 * SECOND, "complete_ns": 9 * SECOND, "outcome": "ok"},
-    ])  # fmt: skip
-    places = [(0, 0), (1, 2), (2, 3), (3, 3)]
-    reads = [{"op": 4, "position": n, "offset": offset, "message": message}
-             for n, (offset, message) in enumerate(places)]  # fmt: skip
-    write(folder, "reads", reads)
-    write(folder, "queues", [{"queue": 0, "topic": "t", "broker": "broker-a", "queue_id": 0}])
-    fault = {"kind": "fault", "node": "broker-a-0", "fault": "f1", "ns": 5 * SECOND}
-    nobody = {**fault, "node": "", "fault": "f2", "ns": 4 * SECOND + 1, "effective": 0}
-    write(folder, "events", [{**fault, "event": 0, "step": "resolve", "detail": "{}"},
-                             {**fault, "event": 1, "step": "inject"},
-                             {**nobody, "event": 2, "step": "resolve", "detail": "{}"},
-                             {**nobody, "event": 3, "step": "inject"}])  # fmt: skip
-    return folder
+pytestmark = [pytest.mark.requires("java"), pytest.mark.xdist_group("spark")]
+RUNS = 60
 
 
 @pytest.fixture(scope="module")
-def marts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("results")
-    planted = run_folder(home, "r-planted", defects=["ack-before-fsync"], flush="sync")
-    (planted / "verdict.json").write_text(json.dumps({"outcome": "FAIL", "verdicts": [
-        {"check": "accounting", "outcome": "FAIL", "reasons": [], "measures": {"lost": 3},
-         "anomalies": [{"kind": "lost", "sentence": "", "ops": [], "allowed": False, "details": {}}]}]}))  # fmt: skip
-    land([lossy_run(home), run_folder(home, "r-calm"), planted], home / "lake")
-    assert build(home / "lake", home / "marts") == {"verdicts": 3, "losses": 3, "recoveries": 1}
-    return home / "marts"
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("marts")
+    rng = Random(20)
+    for number in range(RUNS):
+        write_run(place / "runs", f"r-{number:03}", rng)
+    lake = Lake(place / "lake")
+    assert add(sorted((place / "runs").iterdir()), lake).words() == f"{RUNS} runs added"
+    built = build(lake, place / "marts")
+    assert set(built.rows) == set(MARTS)
+    return place
 
 
-def by_run(path: Path) -> dict[str, dict[str, Any]]:
-    return {row["run"]: row for row in pq.read_table(path).to_pylist()}
+@pytest.fixture(scope="module")
+def runs(home: Path) -> list[oracle.Run]:
+    return [oracle.Run(folder) for folder in sorted((home / "runs").iterdir())]
 
 
-def test_losses_are_counted_from_operations(marts: Path) -> None:
-    row = by_run(marts / "losses.parquet")["r-lossy"]
-    counts = {key: row[key] for key in ("sent", "promised", "lost", "duplicated", "recovered", "oldest_lost_ms")}
-    assert counts == {"sent": 4, "promised": 3, "lost": 1, "duplicated": 1, "recovered": 1, "oldest_lost_ms": 1000.0}
+@pytest.fixture(scope="module")
+def cells(runs: list[oracle.Run]) -> Mapping[tuple[str, ...], list[oracle.Run]]:
+    return oracle.by_cell(runs)
 
 
-def test_a_calm_run_has_no_age_of_loss(marts: Path) -> None:
-    row = by_run(marts / "losses.parquet")["r-calm"]
-    assert (row["lost"], row["oldest_lost_ms"]) == (0, None)
+def rows(home: Path, mart: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(home / "marts" / f"{mart}.parquet").to_pylist()
+    return found
 
 
-def test_recovery_runs_from_the_fault_to_the_next_success(marts: Path) -> None:
-    (row,) = pq.read_table(marts / "recoveries.parquet").to_pylist()
-    assert (row["affected"], row["recoveries"], row["never"], row["p50_ms"]) == (True, 1, 0, 3500.0)
+def cell(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(row[name] for name in oracle.CELL)
 
 
-def test_verdicts_say_which_check_was_not_green(marts: Path) -> None:
-    (planted,) = [row for row in pq.read_table(marts / "verdicts.parquet").to_pylist() if row["defects"]]
-    assert (planted["runs"], planted["failed"], planted["unlike"]) == (1, 1, "accounting FAIL")
+def close(expected: Any) -> Any:
+    return None if expected is None else pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_the_page_stands_alone_and_shows_the_worst(marts: Path, tmp_path: Path) -> None:
-    page = build_page(marts, tmp_path / "page.html").read_text()
-    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
-    assert "2 runs of honest brokers: 2 passed, 0 unknown, 0 failed" in page
-    assert "accounting FAIL" in page
+def test_losses(home: Path, runs: list[oracle.Run]) -> None:
+    found = {row["run"]: row for row in rows(home, "losses")}
+    assert len(found) == RUNS
+    for run in runs:
+        for key, value in oracle.losses(run).items():
+            assert found[run.name][key] == value, (run.name, key)
+
+
+def test_cell_outcomes(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found = {cell(row): row for row in rows(home, "cell_outcomes")}
+    assert found.keys() == cells.keys()
+    for key, members in cells.items():
+        for name, value in oracle.cell_outcomes(members).items():
+            expected = close(value) if isinstance(value, float) else value
+            assert found[key][name] == expected, (key, name)
+
+
+def test_lost_messages(home: Path, runs: list[oracle.Run]) -> None:
+    found = {(row["run"], row["message"]): row for row in rows(home, "lost_messages")}
+    expected = {(run.name, message): row for run in runs for message, row in oracle.lost_messages(run).items()}
+    assert found.keys() == expected.keys()
+    assert len(expected) > 100
+    for key, row in expected.items():
+        seen = found[key]
+        assert (seen["place"], seen["acked_ns"], seen["fault_ns"]) == (row["place"], row["acked_ns"], row["fault_ns"])
+        assert sorted({step["op"] for step in seen["story"]}) == row["story"]
+
+
+def test_duplicates(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found: dict[tuple[str, ...], tuple[int, int]] = {
+        (*cell(row), row["kind"], row["cause"]): (row["messages"], row["runs"]) for row in rows(home, "duplicates")
+    }
+    expected = {
+        (*key, *cause): count for key, members in cells.items() for cause, count in oracle.duplicates(members).items()
+    }
+    assert found == expected
+    assert {key[-2] for key in expected} == {"stored", "delivered"}
+
+
+def test_recovery_times(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found = {(*cell(row), row["affected"]): row for row in rows(home, "recovery_times")}
+    expected = {
+        (*key, side): seen for key, members in cells.items() for side, seen in oracle.recoveries(members).items()
+    }
+    assert found.keys() == expected.keys()
+    for key, observations in expected.items():
+        row = found[key]
+        assert (row["observed"], row["censored"]) == (len(observations), sum(not back for _, back in observations))
+        for name, quantile in (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99)):
+            middle, low, high = oracle.survival(observations, quantile)
+            assert (row[name], row[f"{name}_low"], row[f"{name}_high"]) == (close(middle), close(low), close(high))
+    assert any(row["p90_ms"] is None for row in found.values()), "some queues must have stayed away"
+
+
+def test_recovery_points(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found = {cell(row): row for row in rows(home, "recovery_points")}
+    expected = {key: members for key, members in cells.items() if key[2] != "none"}
+    assert found.keys() == expected.keys()
+    for key, members in expected.items():
+        ages = [(oracle.losses(run)["oldest_lost_ms"] or 0.0, True) for run in members]
+        for name, quantile in (("p50_ms", 0.5), ("p90_ms", 0.9)):
+            middle, low, high = oracle.survival(ages, quantile)
+            row = found[key]
+            assert (row[name], row[f"{name}_low"], row[f"{name}_high"]) == (close(middle), close(low), close(high))
+
+
+def test_availability(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found = {
+        (*cell(row), row["affected"], row["bin"]): (row["attempts"], row["succeeded"])
+        for row in rows(home, "availability")
+    }
+    expected = {
+        (*key, *place): count for key, members in cells.items() for place, count in oracle.availability(members).items()
+    }
+    assert found == expected
+
+
+def test_latencies(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found = {(*cell(row), row["f"], row["phase"]): row for row in rows(home, "latencies")}
+    expected = {
+        (*key, *what): taken for key, members in cells.items() for what, taken in oracle.latencies(members).items()
+    }
+    assert found.keys() == expected.keys()
+    for key, taken in expected.items():
+        row, ordered = found[key], sorted(taken)
+        assert (row["answered"], row["max_ms"]) == (len(taken), close(ordered[-1]))
+        for name, quantile in (("p50_ms", 0.5), ("p99_ms", 0.99)):
+            assert row[name] == close(ordered[ceil(quantile * len(ordered)) - 1])
+
+
+def test_latency_over_time(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
+    found = {(*cell(row), row["second"]): row["answered"] for row in rows(home, "latency_over_time")}
+    expected = {
+        (*key, second): count
+        for key, members in cells.items()
+        for second, count in oracle.latency_over_time(members).items()
+    }
+    assert found == expected
+
+
+def test_failovers(home: Path, runs: list[oracle.Run]) -> None:
+    found = {(row["run"], row["fault_id"]): row for row in rows(home, "failovers")}
+    expected = {(run.name, fault): row for run in runs for fault, row in oracle.failovers(run).items()}
+    assert found.keys() == expected.keys()
+    for key, stages in expected.items():
+        for name, value in stages.items():
+            assert found[key][name] == close(value), (key, name)
+
+
+def test_replication_lags(home: Path, runs: list[oracle.Run]) -> None:
+    for run in runs:
+        found = [(row["master"], row["ns"], row["log_end"], row["behind_bytes"])
+                 for row in rows(home, "replication_lags") if row["run"] == run.name]  # fmt: skip
+        assert sorted(found, key=str) == oracle.replication_lags(run)
+
+
+def test_fault_efficacy(home: Path, runs: list[oracle.Run]) -> None:
+    found = {(row["verb"], row["role"], row["backend"], row["target"]): row for row in rows(home, "fault_efficacy")}
+    expected = oracle.fault_efficacy(runs)
+    assert found.keys() == expected.keys()
+    for key, counts in expected.items():
+        row = found[key]
+        names = ("planned", "took_effect", "no_effect", "cannot_be_told", "refused", "undone", "not_undone")
+        assert {name: row[name] for name in names} == {name: counts[name] for name in names}
+        low, high = oracle.wilson(counts["took_effect"], counts["planned"])
+        assert (row["took_effect_low"], row["took_effect_high"]) == (close(low), close(high))
+
+
+def test_coverage(home: Path, runs: list[oracle.Run]) -> None:
+    names = ("verb", "role", "state", "kind", "mode", "target")
+    found = {tuple(row[name] for name in names): row["runs"] for row in rows(home, "coverage")}
+    assert found == oracle.coverage(runs)
+    assert any(key[2].startswith("during") for key in found)
+
+
+def test_versions_repeat_the_figures_of_their_cells(home: Path) -> None:
+    found = {cell({**row, "defects": ""}): row for row in rows(home, "versions")}
+    outcomes = {cell(row): row for row in rows(home, "cell_outcomes") if not row["defects"]}
+    recoveries = {cell(row): row for row in rows(home, "recovery_times") if row["affected"]}
+    served: dict[tuple[str, ...], list[int]] = {}
+    for row in rows(home, "availability"):
+        if row["bin"] >= 0:
+            counts = served.setdefault(cell(row), [0, 0])
+            counts[0] += row["attempts"]
+            counts[1] += row["succeeded"]
+    assert found.keys() == outcomes.keys()
+    for key, row in found.items():
+        assert row["lost_per_10000"] == close(outcomes[key]["lost"] * 10_000 / outcomes[key]["acknowledged"])
+        assert row["recovery_p50_ms"] == recoveries.get(key, {}).get("p50_ms")
+        assert row["ok_share"] == (close(served[key][1] / served[key][0]) if key in served else None)
+
+
+def test_flakiness(home: Path, runs: list[oracle.Run]) -> None:
+    found = oracle.sorted_rows(
+        {name: row[name] for name in ("runs", "histories", "seen")} for row in rows(home, "flakiness")
+    )
+    assert found == oracle.sorted_rows(oracle.flakiness(runs).values())
+    assert found
+
+
+def test_an_empty_lake_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="is empty"):
+        build(Lake(tmp_path / "lake"), tmp_path / "marts")
+
+
+def test_runs_in_which_nothing_happened_give_every_mart_its_columns(home: Path, tmp_path: Path) -> None:
+    """One run without an operation, a fault or a check."""
+    folder = write_run(tmp_path, "r-calm", Random(1))
+    for table in SCHEMAS.keys() & {path.stem for path in folder.glob("*.parquet")}:
+        schema = pq.read_schema(folder / f"{table}.parquet")
+        pq.write_table(schema.empty_table(), folder / f"{table}.parquet")
+    (folder / "verdict.json").write_text('{"outcome": "UNKNOWN", "verdicts": []}')
+    lake = Lake(tmp_path / "lake")
+    add([folder], lake)
+    built = build(lake, tmp_path / "marts")
+    assert {name: count for name, count in built.rows.items() if count} == {
+        "losses": 1,
+        "cell_outcomes": 1,
+        "versions": 1,
+        "recovery_points": built.rows["recovery_points"],
+    }
+    for mart in MARTS:
+        ours, full = (pq.read_schema(place / "marts" / f"{mart}.parquet") for place in (tmp_path, home))
+        assert ours.equals(full, check_metadata=False), mart
+
+
+def test_a_damaged_file_of_the_lake_is_named(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    add([write_run(tmp_path, "r-1", Random(1))], lake)
+    (path,) = (tmp_path / "lake" / "ops").rglob("*.parquet")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(HistoryError, match=f"cannot be read: .*{re.escape(path.name)}"):
+        build(lake, tmp_path / "marts")
+    assert not (tmp_path / "marts" / "_work").exists()
