@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "matrix": Command("modes × faults × seeds on the simulator, as a table", "chaos"),
     "check": Command("judge a run folder again", "chaos"),
     "replay": Command("run a run folder again; in the simulator byte for byte", "chaos"),
+    "fetch": Command("Apache RocketMQ's jars into the cache", "machine"),
     "heal": Command("undo what a dead run left behind", "machine"),
     "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),
     "list": Command("modes, faults, checkers, scenarios, promises, defects, backends, targets", "machine"),

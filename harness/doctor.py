@@ -96,14 +96,17 @@ def _java() -> list[Finding]:
 
 
 def _apache() -> list[Finding]:
-    from harness.cache import cache_folder
+    from harness.targets.jars import fetched
+    from harness.targets.releases import known
 
     maven = shutil.which("mvn")
-    cached = sorted(path.parent.name.removeprefix("rocketmq-") for path in cache_folder().glob("rocketmq-*/lib"))
-    fetch = "the first run with --target rocketmq:4.9.7 fetches them" if maven else "install Maven first"
+    here = fetched()
+    lacking = [version for version in known() if version not in here]
+    found = f"{', '.join(here) or 'none'}{'; known and not fetched: ' if lacking else ''}{', '.join(lacking)}"
+    fix = "mqchaos fetch VERSION, or the first run with it" if maven else "install Maven first"
     return [
         _there("Maven", maven or "", "apt-get install maven (to fetch Apache RocketMQ, once a version)"),
-        _there("Apache jars", ", ".join(cached), fetch),
+        Finding("Apache RocketMQ", "ok" if here else "missing", found, "" if here else fix),
     ]
 
 

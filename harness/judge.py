@@ -25,6 +25,7 @@ from checkers.runs.checks import check_all
 from checkers.verdict import Outcome, Verdict
 from harness.dumps import read_dumps
 from harness.node_events import ended_by_itself
+from harness.targets.releases import rows
 
 CHECK: Final = "life-cycle"
 EXPECTATION: Final = "expectation"
@@ -34,8 +35,8 @@ PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dum
 """Without ``faults``, which a run without faults does not have."""
 
 
-START_FAILED: Final = (253, 255)
-"""Exit codes of BrokerStartup whose ``initialize`` said no: 4.9 and 5.x."""
+START_FAILED: Final = tuple(sorted({row.refused_start_exit for row in rows()}))
+"""Exit codes of BrokerStartup whose ``initialize`` said no."""
 
 
 def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) -> list[Verdict]:

@@ -41,6 +41,12 @@ def parts_of(name: str) -> tuple[Target, ...]:
     return tuple(_one_target(part) for part in (mix.rest, *(target for _, target in mix.parts)))
 
 
+def versions_in(name: str) -> tuple[str, ...]:
+    """Apache's releases that *name* is about, each once."""
+    versions = (getattr(part, "version", "") for part in parts_of(name))
+    return tuple(dict.fromkeys(version for version in versions if version))
+
+
 def _one_target(name: str) -> Target:
     kind, _, version = name.partition(":")
     if name == "reference":

@@ -29,8 +29,8 @@ class Traits:
 @cache
 def traits_of(release: str) -> Traits:
     """The traits of the nearest row at or below *release*; the first row for what is older than all."""
-    rows = [(_numbers(since), traits) for since, traits in _rows()]
-    fitting = [traits for since, traits in rows if since <= _numbers(release)]
+    rows = [(numbers_of(since), traits) for since, traits in _rows()]
+    fitting = [traits for since, traits in rows if since <= numbers_of(release)]
     return fitting[-1] if fitting else rows[0][1]
 
 
@@ -50,5 +50,6 @@ def _rows() -> tuple[tuple[str, Traits], ...]:
     )
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers_of(version: str) -> tuple[int, ...]:
+    """What versions are compared by: (5, 10) for ``5.10``."""
     return tuple(int(part) for part in re.findall(r"\d+", version))

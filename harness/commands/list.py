@@ -158,12 +158,10 @@ def backends() -> list[Row]:
 
 def targets() -> list[Row]:
     """What can run on the nodes; Apache's versions that are in the cache."""
-    from harness.targets.rocketmq import jar_folder
+    from harness.targets.jars import fetched
+    from harness.targets.releases import known
 
-    cached = sorted(
-        folder.parent.name.removeprefix("rocketmq-") for folder in jar_folder("0").parent.parent.glob("*/lib")
-    )
-    have = f"in the cache: {', '.join(cached)}" if cached else "none in the cache yet"
+    have = f"known: {', '.join(known())}; in the cache: {', '.join(fetched()) or 'none yet (mqchaos fetch)'}"
     return [
         {"target": "reference", "text": "the reference implementation, on every backend"},
         {"target": "rocketmq:VERSION", "text": f"Apache's own jars, on the process backend; {have}"},

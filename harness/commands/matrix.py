@@ -70,12 +70,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run the grid and show it."""
     from harness.backends.table import backend_named
+    from harness.commands.fetch import make_ready
     from harness.errors import EXIT_INTERRUPTED
     from harness.matrix import cells_of
     from harness.seeds import text
     from harness.summary import EXIT_CODES
 
     plan = _plan(arguments)
+    make_ready(plan.target, terminal)
     where = f"one by one on {plan.backend}, {plan.target}"
     workers = f"{arguments.jobs} workers" if backend_named(plan.backend).runs_at_once else where
     terminal.say(f"{len(plan.cells())} cells × {len(plan.seeds)} seeds from {text(plan.seeds[0])}, {workers}")

@@ -70,6 +70,8 @@ def add_world(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run, show, and say how it went."""
+    from harness.commands.fetch import make_ready
+    from harness.fitness import check_fit
     from harness.scenario import find
     from harness.scenario_file import load
     from harness.seeds import chosen
@@ -77,6 +79,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     scenario = load(find(arguments.scenario))
     check_defects(arguments.defect)
+    check_fit(arguments.backend, arguments.target)
+    make_ready(arguments.target, terminal)
     seeds = chosen(arguments.seed, arguments.seeds, scenario.seed)
     keep: Keep = arguments.keep or _default_keep(arguments.backend, len(seeds))
     call = Call(scenario, arguments.backend, arguments.target, tuple(arguments.defect), arguments.out, keep)

@@ -38,7 +38,8 @@ from faults.errors import FaultTrouble
 from faults.mechanisms import engine, toxiproxy
 from harness.cache import cache_folder
 from harness.errors import BackendUnavailable
-from harness.targets.rocketmq import JVM_OPTIONS, LOGBACK, fetch_jars
+from harness.targets.jars import fetch_jars
+from harness.targets.rocketmq import LOGBACK, jvm_options
 
 RECIPES: Final = Path(__file__).parents[3] / "docker"
 OWN_BASE: Final = "mqchaos/base:bookworm"
@@ -68,7 +69,7 @@ def rocketmq(client: docker.DockerClient, version: str) -> str:
     recipe = _recipe("rocketmq")
     small: dict[str, Path | bytes] = {
         "health": RECIPES / "health",
-        "jvm.options": "".join(f"{option}\n" for option in JVM_OPTIONS).encode(),
+        "jvm.options": "".join(f"{option}\n" for option in jvm_options(version)).encode(),
         **{f"conf/logback_{kind}.xml": LOGBACK.encode() for kind in ("namesrv", "broker", "tools")},
     }
     name = f"mqchaos/rocketmq:{version}-{_digest({**small, 'recipe': recipe.encode()})}"

@@ -18,7 +18,7 @@ from faults.journal import HealJournal
 from harness.backends.process import ProcessBackend
 from harness.errors import BackendUnavailable
 from harness.java import find_java
-from harness.targets.rocketmq import fetch_jars
+from harness.targets.jars import fetch_jars
 from harness.worlds import open_target
 from suites.conformance.broker.backend_peer import BackendPeer
 from suites.conformance.broker.peer import answer, create_topic

@@ -14,6 +14,7 @@ import pytest
 
 from faults.journal import HealJournal
 from harness.backends.process import ProcessBackend
+from harness.targets.releases import row_of
 from harness.worlds import open_target
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
@@ -28,7 +29,7 @@ QUICK_REGISTRATION = {"registerNameServerPeriod": "10000"}
 
 def settings(release: str) -> dict[str, dict[str, str]]:
     master = {"brokerRole": "SYNC_MASTER"}
-    if not release.startswith("4."):
+    if not row_of(release).is_4:
         master |= {"inSyncReplicas": "2", "totalReplicas": "2"}
     return {"master": master}
 
@@ -56,7 +57,7 @@ def commit(pair: Pair, node: str, offset: int) -> None:
 
 
 def ask_a_pair(pair: Pair) -> None:
-    is_4 = pair.release.startswith("4.")
+    is_4 = row_of(pair.release).is_4
     tables_ns = (13 if is_4 else 75) * SECOND + pair.master.slack_ns
     create_topic(pair.master, "T")
     answer(pair.master, Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, b'{"groupName":"CG"}')

@@ -9,9 +9,10 @@ import pytest
 from harness.backends.backend import NodeSpec
 from harness.errors import BackendUnavailable
 from harness.java import Java
-from harness.targets import rocketmq
+from harness.targets import jars, rocketmq
+from harness.targets.jars import fetch_jars, jar_folder
 from harness.targets.reference import ReferenceTarget
-from harness.targets.rocketmq import RocketmqTarget, fetch_jars, jar_folder
+from harness.targets.rocketmq import RocketmqTarget
 
 BROKER = NodeSpec(
     "broker-a-0",
@@ -74,7 +75,7 @@ def test_apache_has_no_planted_bugs_and_no_role(folder: Path) -> None:
 
 def test_without_jars_and_maven_the_error_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(rocketmq.shutil, "which", lambda name: None)
+    monkeypatch.setattr(jars.shutil, "which", lambda name: None)
     with pytest.raises(BackendUnavailable) as caught:
         fetch_jars("9.9.9")
     assert "Maven is not installed" in caught.value.what
@@ -88,7 +89,7 @@ def test_mavens_complaint_is_passed_on_and_nothing_half_fetched_counts(
     maven = tmp_path / "mvn"
     maven.write_text("#!/bin/sh\necho '[INFO] x'\necho '[ERROR] no such version'\nmkdir lib.unfinished\nexit 1\n")
     maven.chmod(0o755)
-    monkeypatch.setattr(rocketmq.shutil, "which", lambda name: str(maven))
+    monkeypatch.setattr(jars.shutil, "which", lambda name: str(maven))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BackendUnavailable, match=r"could not fetch RocketMQ 9\.9\.9: no such version"):
         fetch_jars("9.9.9")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from harness.targets.releases import row_of
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.bodies import MessageQueue, read_consumer_status
 from reference_impl.wire.codes import RequestCode as Code
@@ -54,7 +55,7 @@ def topics_made_and_deleted(peer: Peer) -> None:
             topicFilterType="SINGLE_TAG",
             order=False,
         )
-        assert found.code == (1 if peer.release.startswith("4.") else 29)
+        assert found.code == (1 if row_of(peer.release).is_4 else 29)
         assert remark in (found.remark or "")
 
 
@@ -121,7 +122,7 @@ def sent_back_in_time(peer: Peer) -> None:
     heartbeat(peer, "p60", "c1@1", "CG60", "T60")
     notices_dropped(peer, "p60")
     ask = {"topic": "T60", "group": "CG60", "timestamp": 0, "isForce": True}
-    if peer.release.startswith("4."):
+    if row_of(peer.release).is_4:
         refused = answer(peer, Code.INVOKE_BROKER_TO_RESET_OFFSET, **ask)
         assert (refused.code, refused.remark) == (1, "THe consumer group <CG60> not exist")
     for number in range(3):
@@ -132,7 +133,7 @@ def sent_back_in_time(peer: Peer) -> None:
     queue = b'{"brokerName":"%s","queueId":0,"topic":"T60"}' % peer.broker_name.encode()
     assert (found.code, found.body) == (0, b'{"offsetTable":{%s:0}}' % queue)
     resets = lambda: [it for it in peer.inbox("p60") if it.code == Code.RESET_CONSUMER_CLIENT_OFFSET]  # noqa: E731
-    if not peer.release.startswith("4."):
+    if not row_of(peer.release).is_4:
         peer.sleep(200 * MS)
         assert resets() == []
         return

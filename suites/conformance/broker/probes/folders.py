@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.targets.releases import row_of
 from reference_impl.environment import SECOND
 from suites.conformance.broker.lives import FILE_SIZE, FolderFiles, LivingPeer, ProcessStart, StoreFiles
 from suites.conformance.broker.peer import create_topic, eventually, max_offset, pull, send, stored
@@ -87,7 +88,8 @@ def passed_over(start: ProcessStart) -> tuple[LivingPeer, int]:
     levers = peer.backend.levers
     _, total = levers.disk_space(peer.NODE)
     peer.backend.perform(lambda: levers.fill_disk(peer.NODE, total * 125 // 1000))
-    peer.sleep((12 if peer.release.startswith("4.") else 75) * SECOND + peer.slack_ns // 4)  # 5.x looks from 60 s on
+    looks_after_s = 12 if row_of(peer.release).is_4 else 75  # 5.x looks from 60 s on
+    peer.sleep(looks_after_s * SECOND + peer.slack_ns // 4)
     fill_files(peer, 8)
     own, other = both(peer, beside)
     assert set(own) <= {1, 3}

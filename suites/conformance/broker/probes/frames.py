@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from harness.targets.releases import row_of
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import BINARY, JSON, ONE_WAY, Command, encode_frame
@@ -63,7 +64,7 @@ def binary_request(peer: Peer) -> None:
     found = peer.ask(request)
     assert found is not None
     assert found.fields == {"offset": "0"}
-    assert found.serialization == (BINARY if peer.release.startswith("4.") else JSON)
+    assert found.serialization == (BINARY if row_of(peer.release).is_4 else JSON)
 
 
 @probe("W08", "pipelined and fragmented frames")

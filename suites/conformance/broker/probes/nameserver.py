@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from harness.targets.releases import row_of
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.bodies import DataVersion, TopicConfig, TopicConfigTable, TopicRouteData
 from reference_impl.wire.codes import RequestCode as Code
@@ -88,7 +89,7 @@ class Scripted:
 @probe("W04", "an unknown code at the NameServer")
 def unknown_code(peer: Peer) -> None:
     found = peer.ask(Command(9999), "namesrv:w04", SECOND)
-    if peer.release.startswith("4."):
+    if row_of(peer.release).is_4:
         assert found is None
     else:
         assert found is not None

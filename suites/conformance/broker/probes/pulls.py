@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 
+from harness.targets.releases import row_of
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command, encode_frame
@@ -146,7 +147,7 @@ def pull_without_heartbeat(peer: Peer) -> None:
 
 @probe("W34", "refused pulls")
 def refused_pulls(peer: Peer) -> None:
-    illegal = 1 if peer.release.startswith("4.") else 29
+    illegal = 1 if row_of(peer.release).is_4 else 29
     create_topic(peer, "T34b", queues=2)
     create_topic(peer, "T34w", queues=2, perm=2)
     table = [

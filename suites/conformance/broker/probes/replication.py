@@ -6,6 +6,7 @@ and a body. The fake master registers with the NameServer, so that a real slave 
 
 from __future__ import annotations
 
+from harness.targets.releases import row_of
 from reference_impl.environment import MS, SECOND, Environment, Link
 from reference_impl.wire.bodies import DataVersion, TopicConfigTable
 from reference_impl.wire.codes import RequestCode as Code
@@ -97,7 +98,7 @@ def no_slave(start: Start) -> None:
     create_topic(peer, "T")
     numbered_code, seconds = timed(peer)
     assert seconds < 1 + peer.slack_ns / SECOND
-    assert numbered_code == (NO_SLAVE if peer.release.startswith("4.") else OK)
+    assert numbered_code == (NO_SLAVE if row_of(peer.release).is_4 else OK)
     found = send(peer, "T", b"00001", timeout_ns=LONG)
     assert {"msgId", "queueId", "queueOffset"} <= found.fields.keys()
     assert timed(peer, properties="WAIT\x01false")[0] == OK
@@ -106,7 +107,7 @@ def no_slave(start: Start) -> None:
 
 @life("P31", "P32", "P34", "P35", "P36", "P37", "H2", "H8", "W49", "what a fake slave is sent and believed")
 def fake_slave(start: Start) -> None:
-    is_4 = start.release.startswith("4.")
+    is_4 = row_of(start.release).is_4
     replicas = {} if is_4 else {"inSyncReplicas": "2", "totalReplicas": "2"}
     peer = start(brokerRole="SYNC_MASTER", haHousekeepingInterval="300000", **replicas)  # nobody is too silent here
     create_topic(peer, "T")
@@ -152,7 +153,7 @@ def put_unheard(peer: LivingPeer, size: int, *, with_end: bool = False) -> int:
 
 @life("P30", "H9", "W49", "a silent slave counts for twenty seconds", is_slow=True)
 def silent_slave(start: Start) -> None:
-    is_4 = start.release.startswith("4.")
+    is_4 = row_of(start.release).is_4
     peer = start(brokerRole="SYNC_MASTER", **({} if is_4 else {"inSyncReplicas": "2", "totalReplicas": "2"}))
     create_topic(peer, "T")
     silent = FakeSlave(peer, "silent")
@@ -172,7 +173,7 @@ def silent_slave(start: Start) -> None:
 @life("P33", "H5", "a slave below the master's first byte waits for ever", is_slow=True)
 def below_the_minimum(start: Start) -> None:
     """``haSlaveFallbehindMax`` (256 MiB) is small here: a sync master says that there is no slave."""
-    is_4 = start.release.startswith("4.")
+    is_4 = row_of(start.release).is_4
     more = {"haSlaveFallbehindMax": "1000"} if is_4 else {}
     peer = start(brokerRole="SYNC_MASTER", **more)
     create_topic(peer, "T")
@@ -278,7 +279,7 @@ def say(peer: LivingPeer, master: FakeMaster, data: bytes) -> None:
 
 @life("P38", "P40", "P41", "what a slave makes of its master's frames", is_slow=True)
 def fake_master(start: Start) -> None:
-    is_4 = start.release.startswith("4.")
+    is_4 = row_of(start.release).is_4
     source = start()
     create_topic(source, "T")
     numbered(source, 5)
@@ -318,7 +319,7 @@ def mute_master(start: Start) -> None:
     peer, master = with_fake_master(start)
     closes, links = len(master.closes), len(master.links)
     peer.sleep(26 * SECOND)
-    is_4 = start.release.startswith("4.")
+    is_4 = row_of(start.release).is_4
     assert (len(master.closes) == closes) is is_4
     assert (len(master.links) == links) is is_4
     assert len(master.reports) >= 4
@@ -340,7 +341,7 @@ def full_slave(start: Start) -> None:
 @life("P52", "P53", "P54", "W46", "W47", "what a slave refuses")
 def slave_refuses(start: Start) -> None:
     """A topic that is not in its tables is unknown to 4.9; 5.x does not look."""
-    is_4 = start.release.startswith("4.")
+    is_4 = row_of(start.release).is_4
     peer = start(brokerRole="SLAVE", brokerId="1")
     found = send(peer, "T", b"no")
     assert found.code == (14 if is_4 else 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from harness.targets.releases import row_of
 from reference_impl.client import (
     Client,
     ClientSettings,
@@ -70,7 +71,7 @@ def end(peer: Peer, half: Command, kind: int, group: str, **other: int) -> Comma
 
 def settled_end(peer: Peer, topic: str) -> int:
     """The end of a queue in which nothing is on its way any more (5.x gathers ops for 3 s)."""
-    peer.sleep((100 * MS) if peer.release.startswith("4.") else 4 * SECOND)
+    peer.sleep((100 * MS) if row_of(peer.release).is_4 else 4 * SECOND)
     return max_offset(peer, topic)
 
 
@@ -141,7 +142,7 @@ def the_op(peer: Peer) -> None:
     before = settled_end(peer, OP)
     end(peer, half, ROLLBACK, "PG43d")
     eventually(peer, lambda: max_offset(peer, OP) > before or None)
-    if not peer.release.startswith("4."):
+    if not row_of(peer.release).is_4:
         (op,) = [decode_record(pull(peer, OP, before, group="CG43").body)]
         assert half.fields["queueOffset"] in op.body.decode().split(",")
         return
@@ -221,7 +222,7 @@ def answered_check(start: Start) -> None:
     assert message.property_map()["TRANSACTION_CHECK_TIMES"] == "1"
     peer.sleep(9 * SECOND)
     assert about_the_open_one() is None
-    assert not (others and peer.release.startswith("4."))
+    assert not (others and row_of(peer.release).is_4)
     fields = {"consumerGroup": "CID_RMQ_SYS_TRANS", "topic": HALF, "queueId": 0}
     assert answer(peer, Code.QUERY_CONSUMER_OFFSET, **fields).fields == {"offset": str(3 + len(others))}
 
@@ -299,7 +300,7 @@ def rolled_back_by_producer(start: Start) -> None:
     peer = start(brokerRole="SYNC_MASTER")
     create_topic(peer, "T72")
     application = Application(peer, TransactionState.COMMIT)
-    if not peer.release.startswith("4."):
+    if not row_of(peer.release).is_4:
         assert application.send("T72", b"m") == ("SEND_OK", TransactionState.COMMIT)
         return
     assert application.send("T72", b"m") == ("SLAVE_NOT_AVAILABLE", TransactionState.ROLLBACK)
@@ -320,7 +321,7 @@ def producer_answers(start: Start) -> None:
     assert [status for status, _ in application.ended] == ["SEND_OK"] * 3
     assert [state for _, state in application.ended] == [states.COMMIT, states.ROLLBACK, states.UNKNOWN]
     eventually(peer, lambda: visible(peer, "T72") == [b"yes"] or None)
-    is_4 = peer.release.startswith("4.")
+    is_4 = row_of(peer.release).is_4
     eventually(peer, lambda: b"later" in visible(peer, "T72") or None)
     assert application.checked == [b"later"] if is_4 else b"later" in application.checked
     assert visible(peer, "T72") == [b"later", *[b"yes"] * (1 + (b"yes" in application.checked))]
