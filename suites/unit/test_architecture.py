@@ -82,6 +82,33 @@ def test_no_module_is_named_as_text(path: Path) -> None:
     assert [text for text in texts if is_module(text)] == []
 
 
+ASK_THE_TABLE = (*(room for room in ROOMS if room != "reference_impl"), "suites/chaos", "suites/conformance", "scripts")
+"""In the reference ``release`` is a setting with two values."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for folder in ASK_THE_TABLE for path in (ROOT / folder).rglob("*.py")),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_no_code_compares_the_text_of_a_version(path: Path) -> None:
+    """``5.10`` comes after ``5.9``, and what differs between releases stands in one table."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        compared = [*node.comparators, node.left] if isinstance(node, ast.Compare) else []
+        called = node.args if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "startswith" else []
+        found += [
+            f"{path}:{part.lineno}"
+            for part in (*compared, *called)
+            if isinstance(part, ast.Constant) and is_version(part.value)
+        ]
+    assert found == []
+
+
+def is_version(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"(rocketmq:)?[45]\.[0-9.]*", value) is not None
+
+
 def is_module(text: str) -> bool:
     """Whether *text* is the dotted name of a module of a room."""
     if not re.fullmatch(rf"({'|'.join(ROOMS)})(\.[a-z_]+)+", text):

@@ -59,9 +59,7 @@ def from_disk(start: Start) -> None:
     eventually(peer, lambda: max_offset(peer, "T") == 40 or None)
     assert len(messages(pull(peer, "T", 0, count=64))) == 8
     found = answer(peer, Code.QUERY_CONSUMER_OFFSET, consumerGroup="CG", topic="T", queueId=0)
-    assert (found.code, found.fields.get("offset")) == (
-        (22, None) if row_of(peer.release).is_4 else (0, "0")
-    )
+    assert (found.code, found.fields.get("offset")) == ((22, None) if row_of(peer.release).is_4 else (0, "0"))
 
 
 def of_5x(start: Start) -> dict[str, str]:
