@@ -1,0 +1,47 @@
+"""The comparison as a page: the judgement, each figure with its interval, then every cell."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from harness.pages import render
+from results.compare.pairs import CONFIDENCE, PAIRS_MIN, Comparison, Difference
+
+WORDS: Final = {"worse": "FAIL", "cannot tell": "UNKNOWN", "better": "PASS", "same": "PASS"}
+"""Judgement → the verdict that a build takes it for."""
+
+
+def write_page(comparison: Comparison, out: Path) -> Path:
+    """One HTML file."""
+    cells = {cell: list(map(row_of, differences)) for cell, differences in comparison.cells.items()}
+    text = render(
+        str(__package__), "compare.html", scripts=("compare.js",),
+        title=f"{comparison.judgement} · {comparison.second}",
+        data={"comparison": {"whole": list(map(row_of, comparison.whole)), "cells": cells}},
+        comparison=comparison, verdict=WORDS[comparison.judgement], whole=list(map(row_of, comparison.whole)),
+        words=WORDS, confidence=round(100 * CONFIDENCE), pairs_min=PAIRS_MIN,
+    )  # fmt: skip
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, out)
+    return out
+
+
+def row_of(difference: Difference) -> dict[str, Any]:
+    figures = ("first", "second", "middle", "low", "high", "margin")
+    return {
+        "name": difference.figure.name,
+        "words": difference.figure.words,
+        "unit": difference.figure.unit,
+        "pairs": difference.pairs,
+        "judgement": difference.judgement,
+        **{name: _plain(getattr(difference, name)) for name in figures},
+    }
+
+
+def _plain(value: float) -> float | None:
+    return float(f"{value:.5g}") if math.isfinite(value) else None
