@@ -67,7 +67,7 @@ ANSWERED: Final = {
     "deliver": ("CONSUMED", "LATER"),
 }
 ANSWERED_BY_DEFAULT: Final = ("OK", "SUCCESS")
-STORES: Final = ("send", "stray_send", "end_transaction")
+STORES: Final = ("send", "send_delayed", "stray_send", "end_transaction")
 """Operations that append to a log, so that a lost answer hides whether they did."""
 
 

@@ -36,6 +36,8 @@ WORKLOAD_KINDS: Final = (
     "producer",
     "routes",
     "group",
+    "push",
+    "push-delayed",
     "external",
     "external-ordered",
     "permissions",

@@ -58,14 +58,16 @@ def ledger_of(history: History) -> Ledger:
     row = _best_send(history, sends, count)
     sent = row >= 0
     rank = _rank(history)
-    is_drain = ops.f.mask("drain")[ops.rows(history.reads.op)]
+    of_read = ops.rows(history.reads.op)
+    is_drain = ops.f.mask("drain")[of_read]
+    is_pull = ~ops.f.mask("deliver")[of_read]  # what listeners were given is judged by itself
     return Ledger(
         outcome=np.where(sent, rank[row], UNSENT),
         row=row,
         queue=np.where(sent, ops.queue[row], -1),
         position=np.where(sent, ops.position[row], -1),
         attempts=np.bincount(ops.message[sends][rank[sends] != FAIL], minlength=count),
-        seen=_mark(history.reads.message, count),
+        seen=_mark(history.reads.message[is_pull], count),
         drained=_mark(history.reads.message[is_drain], count),
         copies=_copies(history, is_drain, count),
         drained_queues=_drained_queues(history, is_drain),

@@ -22,6 +22,8 @@ from checkers.history.history import History
 from checkers.logs.listening import Listened
 
 RETRY_PREFIX = "%RETRY%"
+CONSUMED, LATER = "CONSUMED", "LATER"
+"""What a listener says: done with it, or give it again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from checkers.history.columns import Ints
+from checkers.history.columns import Bools, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
+from checkers.history.ledger import FAIL as REFUSED
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.history.listeners import Given, given_by_group, is_retry
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -39,7 +40,7 @@ def check_listeners(history: History, facts: RunFacts) -> Verdict:
     """Account for every delivery to a listener."""
     ledger = ledger_of(history)
     rolled_back = _of_kind(history, ROLLED_BACK, len(ledger))
-    promised = np.flatnonzero((ledger.outcome == OK) & ledger.drained & ~rolled_back)
+    promised = np.flatnonzero((ledger.outcome == OK) & ledger.drained & ~rolled_back & _of_load(history, len(ledger)))
     groups = given_by_group(history)
     anomalies = [anomaly for given in groups for anomaly in _wrong(history, ledger, given, promised, rolled_back)]
     causes: Counter[str] = Counter()
@@ -56,7 +57,16 @@ def check_listeners(history: History, facts: RunFacts) -> Verdict:
     return Verdict("listeners", outcome, tuple(anomalies), measures, reasons)
 
 
-def _of_kind(history: History, kind: str, size: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _of_load(history: History, size: int) -> Bools:
+    """Messages of applications: where these are told apart from attempts, an operator's are not among them."""
+    ops = history.ops
+    produced = ops.message[ops.f.mask("produce") & (ops.message >= 0)]
+    mask = np.full(size, not len(produced), dtype=np.bool_)
+    mask[produced[produced < size]] = True
+    return mask
+
+
+def _of_kind(history: History, kind: str, size: int) -> Bools:
     mask = np.zeros(size, dtype=np.bool_)
     numbers = history.messages.message[history.messages.kind.mask(kind)]
     mask[numbers[numbers < size]] = True
@@ -68,7 +78,7 @@ def _wrong(
     ledger: Ledger,
     given: Given,
     promised: Ints,
-    rolled_back: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    rolled_back: Bools,
 ) -> Iterator[Anomaly]:
     """What was not given although it should have been, and the other way round."""
     got = np.unique(given.message[given.message >= 0])
@@ -82,16 +92,19 @@ def _wrong(
             {"group": given.group, "count": len(missing)},
         )
     shown = got[got < len(rolled_back)]
-    shown = shown[rolled_back[shown]]
-    if len(shown):
-        rows = [int(given.row[np.flatnonzero(given.message == message)[0]]) for message in shown[:_NAMED].tolist()]
-        yield Anomaly(
-            "rolled-back-delivered",
-            f"Group {given.group} was given {len(shown)} messages whose transactions were rolled back: "
-            + "; ".join(history.op_text(int(history.ops.op[row])) for row in rows),
-            tuple(int(history.ops.op[row]) for row in rows),
-            {"group": given.group, "count": len(shown)},
-        )
+    yield from _shown(history, given, "rolled-back-delivered", "were rolled back", shown[rolled_back[shown]])
+    yield from _shown(history, given, "phantom", "were refused at every send", shown[ledger.outcome[shown] == REFUSED])
+
+
+def _shown(history: History, given: Given, kind: str, what: str, messages: Ints) -> Iterator[Anomaly]:
+    """Messages that nobody should have been given."""
+    if not len(messages):
+        return
+    rows = [int(given.row[np.flatnonzero(given.message == message)[0]]) for message in messages[:_NAMED].tolist()]
+    named = "; ".join(history.op_text(int(history.ops.op[row])) for row in rows)
+    sentence = f"Group {given.group} was given {len(messages)} messages that {what}: {named}"
+    proof = tuple(int(history.ops.op[row]) for row in rows)
+    yield Anomaly(kind, sentence, proof, {"group": given.group, "count": len(messages)})
 
 
 def _place(history: History, ledger: Ledger, message: int) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+from checkers.history.listeners import CONSUMED
 from harness.external.client import ExternalClient
 from harness.external.protocol import Delivering
 from harness.external.session import Session
@@ -25,7 +26,6 @@ from harness.recorder import Detail
 from harness.workloads.workload import Stage
 
 GROUP: Final = "readers"
-CONSUMED: Final = "CONSUMED"
 
 
 class ExternalConsumer(ExternalClient):

@@ -12,6 +12,7 @@ from harness.workloads.group import GroupWorkload
 from harness.workloads.log import LogWorkload
 from harness.workloads.looking import LookingProducerWorkload, LookingWorkload
 from harness.workloads.producers import ProducerWorkload
+from harness.workloads.push import DelayedWorkload, PushWorkload
 from harness.workloads.routes import RoutesWorkload
 from harness.workloads.scripts import metadata, order, permissions, promotion, replication
 from harness.workloads.workload import Stage, Workload
@@ -22,6 +23,8 @@ KINDS: Final[dict[str, Callable[[Stage], Workload]]] = {
     "routes": RoutesWorkload,
     "producer": ProducerWorkload,
     "group": GroupWorkload,
+    "push": PushWorkload,
+    "push-delayed": DelayedWorkload,
     "external": ExternalWorkload,
     "external-ordered": partial(ExternalWorkload, in_order=True),
     "permissions": partial(LookingWorkload, script=permissions),

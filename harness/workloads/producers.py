@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -56,13 +57,28 @@ NEW_TOPIC_QUEUES: Final = 4
 _TICK: Final = "timetable"
 
 
+@dataclass(frozen=True)
+class About:
+    """Of a message: its kind and when it is due, for the history; its topic (empty: the load's) and properties.
+    Attempts to store it are ops *f*: another name where it does not stand in the topic's queues at once."""
+
+    kind: str = "plain"
+    due_ns: int = -1
+    topic: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    f: str = "send"
+
+
+PLAIN: Final = About()
+
+
 class _Open:
     """A send of the application that has not ended: its op, its message, the op of its attempt now."""
 
-    __slots__ = ("application", "attempt_op", "by", "message", "op", "stored")
+    __slots__ = ("application", "attempt_op", "by", "f", "message", "op", "stored")
 
-    def __init__(self, application: Process, op: int, message: int) -> None:
-        self.application, self.op, self.message = application, op, message
+    def __init__(self, application: Process, op: int, message: int, f: str) -> None:
+        self.application, self.op, self.message, self.f = application, op, message, f
         self.attempt_op = -1
         self.by = ""
         """Who was asked in the attempt now, if not the node that was the queue's master at the start."""
@@ -96,7 +112,7 @@ class AttemptRecorder(Observer):
         opened.by = self._others.get(address, "")
         opened.attempt_op = self._recorder.invoke(
             process.number,
-            "send",
+            opened.f,
             queue=self._recorder.queue(queue.topic, queue.broker_name, queue.queue_id),
             message=opened.message,
             node=queue.broker_name,
@@ -151,6 +167,8 @@ class Application(Part):
         self._free: list[Process] = []
         self._due_ns = self._given = self.in_flight = 0
         self.stopped = False
+        self.acknowledged: set[int] = set()
+        """Messages that it was told are stored as promised."""
 
     def start(self, env: Environment) -> None:
         self._due_ns = env.now() + self._first_ns
@@ -176,16 +194,23 @@ class Application(Part):
             return
         recorder, size = self._stage.recorder, self._stage.load.draw_size(self._stage.rng)
         process = self._free.pop() if self._free else Process(recorder.process())
-        message = recorder.message(process.number, process.sequence, size)
+        about = self.about()
+        message = recorder.message(process.number, process.sequence, size, kind=about.kind, due_ns=about.due_ns)
         body = encode(Body(recorder.run, message, process.number, process.sequence), size)
         process.sequence += 1
-        opened = _Open(process, recorder.invoke(process.number, "produce", message=message), message)
+        opened = _Open(process, recorder.invoke(process.number, "produce", message=message), message, about.f)
         self._counts["sent"] += 1
         self.in_flight += 1
         self._record.opening = opened
-        send = self._producer.send(env, Message(self._stage.topic, body), self._ended(opened))
+        send = self._producer.send(
+            env, Message(about.topic or self._stage.topic, body, about.properties), self._ended(opened)
+        )
         self._record.opening = None
         self._record.began(send, opened)
+
+    def about(self) -> About:
+        """Of the next message."""
+        return PLAIN
 
     def _ended(self, opened: _Open) -> Callable[[Environment, SendResult], None]:
         def ended(env: Environment, result: SendResult) -> None:
@@ -194,6 +219,8 @@ class Application(Part):
             detail = {"attempts": result.attempts, "broker": result.queue.broker_name if result.queue else ""}
             self._stage.recorder.complete(opened.op, outcome, result.status, detail=detail)
             self._counts[outcome] += 1
+            if outcome == "ok":
+                self.acknowledged.add(opened.message)
             renew(self._stage.recorder, opened.application, outcome)
             self._free.append(opened.application)
 
@@ -223,6 +250,7 @@ class ProducerWorkload:
     """``Workload`` of kind ``producer``: clients 1…P are RocketMQ's producers, P+1…P+C measuring consumers."""
 
     consumer: Callable[[Stage, str, int, Counter[str]], Consumer] = Consumer
+    application: Callable[[Stage, Producer, AttemptRecorder, int, Counter[str]], Application] = Application
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -301,7 +329,7 @@ class ProducerWorkload:
         )
         client = Client(settings, record)
         producer = Producer(client, ProducerSettings(group=GROUP))
-        application = Application(stage, producer, record, number, self.counts)
+        application = self.application(stage, producer, record, number, self.counts)
         client.parts.append(application)
         self._clients.append((name, client))
         self._applications.append(application)

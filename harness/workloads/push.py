@@ -1,0 +1,151 @@
+"""Load of kinds ``push`` and ``push-delayed``: RocketMQ's producers, and a consumer group of push consumers.
+
+Question: what are the listeners of a group given while brokers die and members come and go: everything, how often,
+when, and if they refuse a message, does it come back?
+
+Model. Producers are those of kind ``producer``. Members host the reference's push consumer: they share the queues by
+rebalancing, and each message that a listener gets is an op ``deliver`` (``checkers/history/listeners.py``). A listener
+refuses every :data:`REFUSED_EVERY`-th message at its first time: it must come again, counted. With delays every second
+message has one of the first delay levels, and ``due_ns`` says since when it may be given.
+
+Members enter at the beginning. After the last heal the group reads on until everything that a producer was told to be
+stored was given to it, or nothing has come for :data:`QUIET_NS`.
+
+Limits. The listener takes no time, so two at work at once cannot be seen here. Members ask for routes every 5 s, not
+30, so that a return is seen in a short run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from checkers.history.listeners import CONSUMED, LATER
+from harness.payload import Body, decode
+from harness.recorder import Detail
+from harness.workloads.group import GROUP, POLL_NAMESERVER_NS
+from harness.workloads.measuring import Process
+from harness.workloads.producers import PLAIN, About, Application, ProducerWorkload
+from harness.workloads.workload import Stage
+from reference_impl.client import Client, ClientSettings, PulledMessage, PushConsumer, PushSettings
+from reference_impl.environment import SECOND, Environment
+from reference_impl.wire.message import PROPERTY_DELAY
+
+REFUSED_EVERY: Final = 25
+QUIET_NS: Final = 60 * SECOND
+"""Longer than two rebalances and the first retry (10 s)."""
+
+DELAYS_NS: Final = {1: 1 * SECOND, 2: 5 * SECOND, 3: 10 * SECOND}
+"""By level, RocketMQ's defaults."""
+
+
+def delayed_topic(topic: str) -> str:
+    """Delayed messages have a topic of their own, made by the first send: until they are due they stand elsewhere, and
+    may be moved twice, so its queues are not judged as logs."""
+    return f"{topic}-delayed"
+
+
+class DelayingApplication(Application):
+    """Every second message is delayed, by the three first levels in turn."""
+
+    _count = 0
+
+    def about(self) -> About:
+        self._count += 1
+        if self._count % 2:
+            return PLAIN
+        level = 1 + self._count // 2 % len(DELAYS_NS)
+        due_ns = self._stage.backend.now() + DELAYS_NS[level]
+        topic = delayed_topic(self._stage.topic)
+        return About("delayed", due_ns, topic, {PROPERTY_DELAY: str(level)}, "send_delayed")
+
+
+class Member:
+    """One member of the group: a client with one push consumer."""
+
+    def __init__(self, stage: Stage, name: str, counts: Counter[str], *, delayed: bool) -> None:
+        self.name, self._stage, self._counts = name, stage, counts
+        self._process = Process(stage.recorder.process())
+        self.delivered: set[int] = set()
+        self.last_ns = 0
+        settings = ClientSettings(
+            ip=stage.backend.host(name),
+            nameservers=tuple(stage.nameservers.values()),
+            instance=name,
+            poll_nameserver_ns=POLL_NAMESERVER_NS,
+        )
+        self.client = Client(settings)
+        topics = {stage.topic: "*"} | ({delayed_topic(stage.topic): "*"} if delayed else {})
+        PushConsumer(self.client, PushSettings(GROUP, topics, from_last=False), self._listen)
+
+    def _listen(self, env: Environment, message: PulledMessage) -> bool:
+        """Recorded at once; whether it is done."""
+        recorder = self._stage.recorder
+        queue = recorder.queue(message.queue.topic, message.queue.broker_name, message.queue.queue_id)
+        body = decode(message.body, recorder.run)
+        number, foreign = (body.message, "") if isinstance(body, Body) else (-1, f"{body.reason}: {body.digest}")
+        is_done = number % REFUSED_EVERY > 0 or message.reconsume_times > 0
+        op = recorder.invoke(
+            self._process.number,
+            "deliver",
+            queue=queue,
+            offset=message.queue_offset,
+            node=self.name,
+            group=GROUP,
+        )
+        detail: Detail = {"times": message.reconsume_times}
+        recorder.complete(
+            op,
+            "ok",
+            CONSUMED if is_done else LATER,
+            count=1,
+            detail=detail,
+            offsets=[message.queue_offset],
+            messages=[number],
+            foreign=[(0, foreign)] if foreign else (),
+        )
+        self._counts["read"] += 1
+        self.last_ns = self._stage.backend.now()
+        if is_done:
+            self.delivered.add(number)
+        return is_done
+
+
+class PushWorkload(ProducerWorkload):
+    """``Workload`` of kind ``push``: clients 1…P are RocketMQ's producers, P+1…P+C members of the group."""
+
+    delayed = False
+
+    def __init__(self, stage: Stage) -> None:
+        load = stage.load
+        super().__init__(replace(stage, load=replace(load, consumers=0)))
+        self._members = [
+            Member(stage, f"client-{load.producers + number + 1}", self.counts, delayed=self.delayed)
+            for number in range(load.consumers)
+        ]
+        self._finishing_ns = -1
+
+    def start(self) -> None:
+        super().start()
+        for member in self._members:
+            self.stage.backend.add_client(member.name, member.client)
+
+    def finish(self) -> None:
+        self._finishing_ns = self.stage.backend.now()
+
+    def finished(self) -> bool:
+        if not self._members or self._acknowledged() <= set().union(*(member.delivered for member in self._members)):
+            return True
+        since_ns = max([self._finishing_ns, *(member.last_ns for member in self._members)])
+        return self.stage.backend.now() - since_ns >= QUIET_NS
+
+    def _acknowledged(self) -> set[int]:
+        return set().union(*(application.acknowledged for application in self._applications))
+
+
+class DelayedWorkload(PushWorkload):
+    """The same, with delayed messages."""
+
+    application = DelayingApplication
+    delayed = True
