@@ -8,18 +8,19 @@ Question: how does a configuration file become a running node? Property names ar
 ``--home`` is the folder that the node keeps everything in, ``--notes`` takes its trace as JSON lines, ``--defect``
 plants a bug. SIGTERM or Ctrl-C ends it in order.
 
-A bad file or value is one line on standard error and exit code 64; a name that nobody knows is reported and ignored.
+A bad file, value or name is one line on standard error and exit code 64 (:mod:`reference_impl.operators_file`).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from reference_impl.configuration import ConfigurationError, Properties, parse_properties
+from reference_impl.configuration import ConfigurationError, Properties
+from reference_impl.operators_file import anchored, judged, read
 
 if TYPE_CHECKING:
     from reference_impl.environment import Role
@@ -32,15 +33,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         properties = _properties(arguments)
-        role = _role(arguments, properties)
+        values, home = anchored(properties.values, arguments.home)
+        role = _role(arguments, properties, values)
     except (ValueError, OSError) as error:
         print(f"{arguments.node}: {error}", file=sys.stderr)
         return EXIT_USAGE
     from reference_impl.runtime import run_role
 
-    lock = f"{properties.values.get('storePathRootDir', 'store')}/lock" if arguments.node == "broker" else None
+    lock = f"{values.get('storePathRootDir', 'store')}/lock" if arguments.node == "broker" else None
     print(f"{arguments.node} starts, home {arguments.home}", flush=True)
-    return run_role(role, arguments.home, notes=arguments.notes, lock=lock)
+    return run_role(role, home, notes=arguments.notes, lock=lock)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,19 +73,19 @@ def _properties(arguments: argparse.Namespace) -> Properties:
     """The file's properties with the flags over them."""
     properties = Properties(source="command line")
     if arguments.config is not None:
-        properties = parse_properties(arguments.config.read_text("utf-8"), str(arguments.config))
+        properties = read(arguments.config)
     flags = {"listenPort": getattr(arguments, "port", None), "namesrvAddr": getattr(arguments, "namesrv", None)}
     given = {name: str(value) for name, value in flags.items() if value is not None}
     lines = {name: line for name, line in properties.lines.items() if name not in given}
     return Properties({**properties.values, **given}, lines, properties.source)
 
 
-def _role(arguments: argparse.Namespace, properties: Properties) -> Role:
+def _role(arguments: argparse.Namespace, properties: Properties, values: Mapping[str, str]) -> Role:
     from reference_impl.node import build_node, known_properties
 
-    _report(properties.unknown(known_properties(arguments.node)))
+    _report(judged(arguments.node, properties, known_properties(arguments.node)))
     try:
-        return build_node(arguments.node, properties.values, arguments.defect)
+        return build_node(arguments.node, values, arguments.defect)
     except ConfigurationError as error:
         raise properties.locate(error) from error
 

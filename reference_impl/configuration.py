@@ -6,8 +6,8 @@ and friends are escapes, the last line of a name counts. Blanks behind a value a
 
 :func:`bind` fills a struct by RocketMQ's names (``listenPort`` for ``listen_port``). A bad value is one
 :class:`ConfigurationError` with property, value and what was expected; :meth:`Properties.locate` adds file and line,
-also to the ``ValueError`` of any other reader that begins its text with the property's name. Names that nobody knows
-are not an error, as in RocketMQ: :meth:`Properties.unknown` lists them, for the caller to say so.
+also to the ``ValueError`` of any other reader that begins its text with the property's name. Which names there may be
+is :mod:`reference_impl.operators_file`'s business.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, TypeVar, get_args
 
@@ -41,16 +40,6 @@ class Properties:
         match = re.match(r"[A-Za-z0-9_.]+", str(error))
         line = self.lines.get(match[0]) if match else None
         return ConfigurationError(f"{self.source}:{line}: {error}" if line else f"{self.source}: {error}")
-
-    def unknown(self, known: Iterable[str]) -> list[str]:
-        """A sentence for each name that is not among *known*, with the nearest one that is."""
-        names = sorted(known)
-        return [self._stranger(name, names) for name in self.values if name not in names]
-
-    def _stranger(self, name: str, known: list[str]) -> str:
-        near = get_close_matches(name, known, 1)
-        hint = f", did you mean {near[0]}?" if near else ""
-        return f"{self.source}:{self.lines.get(name, 0)}: unknown property {name}{hint}"
 
 
 def parse_properties(text: str, source: str = "properties") -> Properties:

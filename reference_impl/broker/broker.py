@@ -23,6 +23,7 @@ Limits. A step never waits, so the answers that RocketMQ gives from overload (co
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from errno import EADDRNOTAVAIL
 from typing import Final, Protocol
 
 from reference_impl.broker.admin import Admin
@@ -62,6 +63,9 @@ LOAD_FAILED_EXIT: Final = 253
 
 LISTEN_FAILED_EXIT: Final = 255
 """And with −1 where its ports are taken."""
+
+WRONG_ADDRESS_EXIT: Final = 64
+"""A mistake of the configuration, as those that are seen earlier."""
 
 SWEEP_NS: Final = 5 * SECOND
 CLIENT_SCAN_NS: Final = 10 * SECOND
@@ -187,7 +191,8 @@ class Broker:
             self._listen(env)
         except OSError as error:
             env.note("listen_failed", error=str(error))
-            env.exit(LISTEN_FAILED_EXIT, f"{self.config.broker_name} does not start: {error}")
+            code, why = _why_deaf(error, self.config)
+            env.exit(code, f"{self.config.broker_name} does not start: {why}")
             return
         try:
             self._load(env)
@@ -392,6 +397,13 @@ class Broker:
     def _tick_delays(self, env: Environment) -> None:
         env.set_timer(_DELAYS, self.state.config.flush_delay_offset_interval_ns)
         self.state.files.delays.save(env, self.state.delays.file_text())
+
+
+def _why_deaf(error: OSError, config: BrokerConfig) -> tuple[int, str]:
+    if error.errno != EADDRNOTAVAIL:
+        return LISTEN_FAILED_EXIT, str(error)
+    hint = f"this machine has no address {config.bind_address}, set bindAddress (0.0.0.0: all of its own)"
+    return WRONG_ADDRESS_EXIT, f"{error}; {hint}"
 
 
 def store_config(config: BrokerConfig) -> StoreConfig:

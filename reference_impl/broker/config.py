@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import AddressValueError, IPv4Address
 from typing import Any, Final, TypeVar
 
 from reference_impl.configuration import ConfigurationError
@@ -311,6 +312,14 @@ def _as_text(name: str, value: object) -> str:
     return ";".join(value) if isinstance(value, tuple) else str(value)
 
 
+def _is_ipv4(host: str) -> bool:
+    try:
+        IPv4Address(host)
+    except AddressValueError:
+        return False
+    return True
+
+
 def _checked(config: BrokerConfig) -> BrokerConfig:
     """What must hold between properties."""
     if not 2 < config.listen_port < 65_536:
@@ -327,6 +336,13 @@ def _checked(config: BrokerConfig) -> BrokerConfig:
     ):
         if value < MS:
             raise ConfigurationError(f"{name}={value // MS}: expected 1 or more")
+    for name, host in (
+        ("brokerIP1", config.broker_ip),
+        ("brokerIP2", config.broker_ip2),
+        ("bindAddress", config.bind_address),
+    ):
+        if not _is_ipv4(host):
+            raise ConfigurationError(f"{name}={host}: expected an IPv4 address (message ids hold one)")
     if not config.broker_name:
         raise ConfigurationError("brokerName is empty")
     return replace(config, nameservers=tuple(dict.fromkeys(config.nameservers)))

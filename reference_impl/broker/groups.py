@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.pretty import pretty
 from reference_impl.wire.bodies import DataVersion, SubscriptionGroupConfig, SubscriptionGroupTable
@@ -85,4 +83,4 @@ class GroupTable:
 
     def file_text(self) -> str:
         """The text of subscriptionGroup.json."""
-        return pretty(msgspec.to_builtins(SubscriptionGroupTable(self.version, self.groups)))
+        return pretty({"dataVersion": self.version, "subscriptionGroupTable": self.groups})

@@ -12,20 +12,27 @@ number stays bare, so that the text is not JSON. A map ends on a line of its own
     <tab>}
     }
 
-Limits. Values are dicts, texts, numbers, booleans and lists of those, as they come out of a broker's tables.
+A table is written whole at each change, and most of its entries are as they were: the text of an entry (a struct) is
+made once for its content.
+
+Limits. Values are dicts, structs, texts, numbers, booleans and lists of those, as they come out of a broker's tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
 
 from reference_impl.wire.dialect import write_dialect
 
 
 def pretty(value: Any, depth: int = 0) -> str:
     """The text of *value* as it stands in a file of RocketMQ."""
-    if not isinstance(value, Mapping):
+    if isinstance(value, msgspec.Struct):
+        return _entry(_encode(value), depth)
+    if not isinstance(value, dict):
         return write_dialect(value).decode()
     if not value:
         return "{}"
@@ -34,7 +41,15 @@ def pretty(value: Any, depth: int = 0) -> str:
     return "{" + ",".join(members) + "\n" + "\t" * depth + "}"
 
 
+@lru_cache(maxsize=65_536)
+def _entry(content: bytes, depth: int) -> str:
+    return pretty(msgspec.json.decode(content), depth)
+
+
 def _member(key: Any, item: Any, inner: str, depth: int) -> str:
     if isinstance(key, int):
         return f"{key}:{pretty(item, depth + 1)}"
     return f"{inner}{write_dialect(key).decode()}:{pretty(item, depth + 1)}"
+
+
+_encode: Final = msgspec.json.Encoder().encode

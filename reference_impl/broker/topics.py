@@ -203,7 +203,7 @@ class TopicTable:
 
     def file_text(self) -> str:
         """The text of topics.json."""
-        return pretty(msgspec.to_builtins(TopicConfigTable(self.version, self.topics)))
+        return pretty({"dataVersion": self.version, "topicConfigTable": self.topics})
 
 
 def _system_topics(config: BrokerConfig) -> list[TopicConfig]:

@@ -23,7 +23,7 @@ class NamesrvConfig(msgspec.Struct, frozen=True, rename="camel"):
 
     release: Literal["4.9.7", "5.3.3"] = "4.9.7"
     listen_port: int = 9876
-    bind_address: str = "0.0.0.0"
+    bind_address: str = "127.0.0.1"
     kv_config_path: str = "namesrv/kvConfig.json"
     order_message_enable: bool = False
     support_acting_master: bool = False

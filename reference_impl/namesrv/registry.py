@@ -110,9 +110,17 @@ class Registry:
     def __init__(self, *, is_5x: bool = False) -> None:
         self._is_5x = is_5x
         self._topics: dict[str, dict[str, QueueData]] = {}
+        self._topics_of: dict[str, dict[str, None]] = {}
+        """Broker name → its topics."""
         self._brokers: dict[str, BrokerData] = {}
         self._clusters: dict[str, dict[str, None]] = {}
+        self._clusters_of: dict[str, dict[str, None]] = {}
+        """Broker name → its clusters."""
         self._live: dict[Address, LiveBroker] = {}
+        self._live_on: dict[Link, dict[Address, None]] = {}
+        """Connection → the addresses whose last registration came on it."""
+        self._names_of: dict[Address, dict[str, None]] = {}
+        """Address → broker names that have an id there."""
         self._least_id_changes: list[LeastIdChanged] = []
 
     # Brokers come ----------------------------------------------------------------------------------------------------
@@ -123,22 +131,24 @@ class Registry:
         """Take a registration, or (5.x) refuse it; of a refused one only the broker's name stays. *acting_master* is
         5.x's word, ``None`` of a broker that does not speak of it."""
         self._clusters.setdefault(key.cluster, {})[key.name] = None
+        self._clusters_of.setdefault(key.name, {})[key.cluster] = None
         broker = self._brokers.setdefault(key.name, BrokerData({}, key.name, key.cluster))
         broker.enable_acting_master = bool(acting_master) if self._is_5x else UNSET
         least_id = min(broker.broker_addrs, default=MASTER_ID)
         addresses = broker.broker_addrs = _without_other_ids(broker.broker_addrs, key)
         is_first = key.broker_id not in addresses
         if self._is_5x and self._is_outdated(addresses.get(key.broker_id), key.address, live.version):
-            self._live.pop(key.address, None)
+            self._forget_live(key.address)
             return Registration()
         if self._is_5x and is_first and len(topics.topic_config_table) == 1:
             return Registration(accepted=False)
         addresses[key.broker_id] = key.address
+        self._names_of.setdefault(key.address, {})[key.name] = None
         if key.broker_id == MASTER_ID or self._is_prime(key, addresses, acting_master):
             withheld = PERM_WRITE if acting_master and key.broker_id != MASTER_ID else 0
             self._announce_all(key, topics, withheld, is_news=self._is_news(key, live.version, is_first))
         is_new = key.address not in self._live
-        self._live[key.address] = live
+        self._remember_live(key.address, live)
         if key.broker_id < least_id:
             others = tuple(held for id_, held in sorted(addresses.items()) if id_ != key.broker_id)
             told = others or (key.address,)
@@ -166,6 +176,7 @@ class Registry:
     def _announce(self, broker: str, topic: TopicConfig, perm: int) -> None:
         queues = QueueData(broker, perm, topic.read_queue_nums, topic.topic_sys_flag, topic.write_queue_nums)
         self._topics.setdefault(topic.topic_name, {})[broker] = queues
+        self._topics_of.setdefault(broker, {})[topic.topic_name] = None
 
     def _answer(self, addresses: dict[int, Address], broker_id: int, is_new: bool) -> Registration:
         master = addresses.get(MASTER_ID, "") if broker_id != MASTER_ID else ""
@@ -195,15 +206,19 @@ class Registry:
     def unregister(self, key: BrokerKey) -> bool:
         """Forget one broker id of a name (5.x: whatever id the address has), and its address; whether that address had
         been alive."""
-        was_live = self._live.pop(key.address, None) is not None
+        was_live = self._forget_live(key.address)
         broker = self._brokers.get(key.name)
         if broker is not None:
             self._remove(broker, _ids_of(broker, key.address) if self._is_5x else [key.broker_id], key.address)
+            if not _ids_of(broker, key.address):
+                self._names_of.get(key.address, {}).pop(key.name, None)
+        if not self._names_of.get(key.address):
+            self._names_of.pop(key.address, None)
         return was_live
 
     def drop_link(self, link: Link) -> list[Address]:
         """The connection is gone: forget the brokers that last registered on it."""
-        gone = [address for address, live in self._live.items() if live.link == link]
+        gone = list(self._live_on.get(link, {}))
         for address in gone:
             self.drop(address)
         return gone
@@ -214,10 +229,32 @@ class Registry:
 
     def drop(self, address: Address) -> None:
         """Forget one address; with the last of a broker name its queues go too."""
-        self._live.pop(address, None)
-        for broker in list(self._brokers.values()):
-            if ids := _ids_of(broker, address):
+        self._forget_live(address)
+        for name in list(self._names_of.get(address, {})):
+            broker = self._brokers.get(name)
+            if broker is not None and (ids := _ids_of(broker, address)):
                 self._remove(broker, ids, address)
+        self._names_of.pop(address, None)
+
+    def _remember_live(self, address: Address, live: LiveBroker) -> None:
+        before = self._live.get(address)
+        if before is not None and before.link != live.link:
+            self._leave_link(before.link, address)
+        self._live_on.setdefault(live.link, {})[address] = None
+        self._live[address] = live
+
+    def _forget_live(self, address: Address) -> bool:
+        """True if the address had been alive."""
+        live = self._live.pop(address, None)
+        if live is None:
+            return False
+        self._leave_link(live.link, address)
+        return True
+
+    def _leave_link(self, link: Link, address: Address) -> None:
+        del self._live_on[link][address]
+        if not self._live_on[link]:
+            del self._live_on[link]
 
     def _remove(self, broker: BrokerData, ids: list[int], address: Address) -> None:
         addresses = broker.broker_addrs
@@ -243,15 +280,19 @@ class Registry:
             return
         name = broker.broker_name
         self._brokers.pop(name, None)
-        for cluster in [cluster for cluster, names in self._clusters.items() if name in names]:
+        for cluster in self._clusters_of.pop(name, {}):
             del self._clusters[cluster][name]
             if not self._clusters[cluster]:
                 del self._clusters[cluster]
-        for topic in list(self._topics):
+        for topic in list(self._topics_of.get(name, {})):
             self._withdraw(topic, name)
 
     def _withdraw(self, topic: str, broker: str) -> None:
-        self._topics[topic].pop(broker, None)
+        if self._topics[topic].pop(broker, None) is not None:
+            of_broker = self._topics_of[broker]
+            del of_broker[topic]
+            if not of_broker:
+                del self._topics_of[broker]
         if not self._topics[topic]:
             del self._topics[topic]
 
@@ -317,7 +358,7 @@ class Registry:
         return self._set_permission(broker, lambda _: PERM_READ | PERM_WRITE)
 
     def _set_permission(self, broker: str, change: Callable[[int], int]) -> int:
-        touched = [queues[broker] for queues in self._topics.values() if broker in queues]
+        touched = [self._topics[topic][broker] for topic in self._topics_of.get(broker, {})]
         for data in touched:
             data.perm = change(data.perm)
         return len(touched)

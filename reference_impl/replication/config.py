@@ -59,6 +59,7 @@ class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     total_replicas: int = 1
     enable_auto_in_sync_replicas: bool = False
     enable_slave_acting_master: bool = False
+    strict_ha_report: bool = False
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ReplicationConfig:

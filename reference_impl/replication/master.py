@@ -10,7 +10,8 @@ stands, whoever opened it; nothing is sent before its first report:
                            the log has grown to r: then from there on, even in the middle of a record
     first report −1        counts as none
     later reports          how far the slave is; never move what is sent next. In 4.9.7 one beyond our own end closes
-                           the connection. The first is not checked in any release
+                           the connection. The first is not checked in any release, so eight bytes of anybody's make
+                           a SYNC_MASTER acknowledge without a slave; ``strictHaReport=true`` closes then, too
 
 ``push2_slave_max_offset`` is the greatest end that any slave has reported since the start; it never goes back. So after
 a power cut of the master a slave that is ahead of it makes SYNC_MASTER acknowledge what nobody has copied: that is
@@ -115,16 +116,21 @@ class HaMaster:
         report = connection.reports.feed(data)
         if report is None:
             return
-        connection.acked = report
-        if connection.requested < 0:
-            self._request(env, connection, report)
-        elif report > self._store.log_end and not self._config.is_5x:
+        is_first = connection.requested < 0
+        if report > self._store.log_end and not self._believes(is_first):
             self.close(env, connection, "reports more than there is")
             return
+        connection.acked = report
+        if is_first:
+            self._request(env, connection, report)
         connection.taken = max(connection.taken, min(report, connection.next_offset))
         self.push2_slave_max_offset = max(self.push2_slave_max_offset, report)
         self._on_report(env)
         self._transfer(env, connection)
+
+    def _believes(self, is_first: bool) -> bool:
+        """A report beyond our own end. RocketMQ takes any first one for where a slave's log ends."""
+        return not self._config.strict_ha_report and (is_first or self._config.is_5x)
 
     def _request(self, env: Environment, connection: HaConnection, report: int) -> None:
         """The first report says where to begin."""

@@ -64,9 +64,9 @@ class Network:
             listening.setblocking(False)
             listening.bind(_parse(address))
             listening.listen(BACKLOG)
-        except OSError:
+        except OSError as error:
             listening.close()
-            raise
+            raise OSError(error.errno, f"cannot listen on {address}: {error.strerror}") from error
         host, port = listening.getsockname()
         self._spawn(self._serve(listening, f"{host}:{port}"))
 

@@ -147,9 +147,6 @@ def _refuse_unsupported(properties: Mapping[str, str]) -> None:
         raise ValueError("readOnlyCommitLogStorePaths: no folder of storePathCommitLog is left to write to")
     if len(set(folders)) < len(folders):
         raise ValueError(f"storePathCommitLog: a folder stands there twice: {properties['storePathCommitLog']!r}")
-    for name in ("storePathConsumeQueue", "storePathIndex"):
-        if name in properties:
-            raise ValueError(f"{name}: not supported, they lie below storePathRootDir")
 
 
 def _folders(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import pytest
 from reference_impl.broker.group_broker import GroupBroker
 from reference_impl.configuration import ConfigurationError, parse_properties
 from reference_impl.node import build_node, known_properties
+from reference_impl.operators_file import judged
 
 CONF = """
 brokerClusterName = RaftCluster
@@ -29,8 +30,9 @@ def test_it_is_a_member_of_a_group() -> None:
     assert broker.config.broker_id == -1
     settings = broker.store.engine.settings
     assert (settings.group, settings.self_id, len(settings.peers)) == ("RaftNode00", "n0", 3)
-    unknown = properties.unknown(known_properties("broker"))
-    assert all("dLeger" not in sentence and "DLeger" not in sentence for sentence in unknown)
+    assert judged("broker", properties, known_properties("broker")) == [
+        "properties:11: sendMessageThreadPoolNums has no effect here"
+    ]
 
 
 @pytest.mark.parametrize(

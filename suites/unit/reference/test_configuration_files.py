@@ -107,14 +107,6 @@ def test_an_error_about_nothing_in_the_file_is_located_in_the_file() -> None:
     assert str(parse_properties("a=1", "f").locate(ValueError("brokerName is empty"))) == "f: brokerName is empty"
 
 
-def test_unknown_names_are_listed_with_the_nearest_known_one() -> None:
-    properties = parse_properties("listenPort=1\nlistenProt=2\nzzz=3", "f")
-    assert properties.unknown(property_names(Settings)) == [
-        "f:2: unknown property listenProt, did you mean listenPort?",
-        "f:3: unknown property zzz",
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
