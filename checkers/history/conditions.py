@@ -6,7 +6,7 @@ it run, when could it be reached, when did its forces reach the disk?
 Model. Every effect of every fault gives a span; a condition of a node is the union of the spans of all faults that
 bring it about, whoever of them came first:
 
-    down          from the act that ends it to the next time that it is started
+    down          from the act that ends it (as the history tells of nodes, else of faults) to its next start
     frozen        from the act to the heal; a process that is started anew is not frozen any more
     unforced      every force fails: from the act to the heal, or to the next start
     full          no space on its disk
@@ -20,7 +20,7 @@ down from the moment at which that was noticed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from checkers.history.faults import FaultFact
@@ -29,19 +29,33 @@ from checkers.history.spans import NEVER_NS, Span, union
 
 @dataclass(frozen=True)
 class Conditions:
-    """*starts*: node → instants of its starts, in order; *ends*: node → when it was seen to have ended by itself."""
+    """*starts*: node → instants of its starts, in order; *ends*: node → when it was seen to have ended by itself;
+    *acts*: node → (when, how) somebody ended it: killed, stopped, dark."""
 
     faults: tuple[FaultFact, ...] = ()
     starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ends: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    acts: Mapping[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
 
     def down(self, node: str) -> list[Span]:
         """When there was no process."""
-        return union(
-            ((fault.begin_ns, self._back_ns(node, fault.begin_ns, fault)) for fault in self._of(node, "ends")),
-            ((fault.heal_ns, self._back_ns(node, fault.heal_ns, None)) for fault in self._of(node, "ends", at="heal")),
-            ((ns, self._back_ns(node, ns, None)) for ns in self.ends.get(node, ())),
-        )
+        return union((begin, self._back_ns(node, begin, fault)) for begin, _, fault in self._ended(node))
+
+    def closed(self, node: str) -> list[Span]:
+        """Of :meth:`down` what began with the close of its connections: a machine that goes dark closes none."""
+        first = {begin: how for begin, how, _ in reversed(self._ended(node))}
+        return [span for span in self.down(node) if first.get(span[0]) != "dark"]
+
+    def _ended(self, node: str) -> list[tuple[int, str, FaultFact | None]]:
+        """(when it began to end, how, by which fault), in order. An act lies within its fault."""
+        found: list[tuple[int, str, FaultFact | None]] = [(ns, "killed", None) for ns in self.ends.get(node, ())]
+        for ns, how in self.acts.get(node, ()):
+            by = [f for f in self.faults if node in f.left and f.begin_ns <= ns <= f.inject_ns]
+            found.append((by[-1].begin_ns if by else ns, how, by[-1] if by else None))
+        if node not in self.acts:
+            found += [(f.begin_ns, _how(f, "act"), f) for f in self._of(node, "ends")]
+            found += [(f.heal_ns, _how(f, "heal"), None) for f in self._of(node, "ends", at="heal")]
+        return sorted(found, key=lambda one: one[0])
 
     def frozen(self, node: str) -> list[Span]:
         """When no instruction ran, although there was a process."""
@@ -72,15 +86,6 @@ class Conditions:
         cuts = (fault for fault in self.faults if fault.effective != 0 and fault.separates(one, other, ports))
         return union(fault.lasts for fault in cuts)
 
-    def disturbed(self, nodes: Iterable[str]) -> list[Span]:
-        """When any fault whatever held one of *nodes*, on either side."""
-        wanted = frozenset(nodes)
-        return union(
-            (fault.begin_ns, max(fault.heal_ns, *(self._back_ns(node, fault.begin_ns, fault) for node in hit)))
-            for fault in self.faults
-            if (hit := wanted & {*fault.left, *fault.right}) and fault.effective != 0
-        )
-
     def _of(self, node: str, what: str, *, at: str = "act") -> list[FaultFact]:
         return [fault for fault in self.faults if fault.does(what, at=at) and fault.took_effect_on(node)]
 
@@ -96,8 +101,10 @@ class Conditions:
     def _back_ns(self, node: str, ns: int, fault: FaultFact | None) -> int:
         """When *node* runs again that ended at *ns*: with its next start, or, where nobody wrote starts down, with the
         heal of *fault*."""
-        if fault is not None and not fault.does("ends"):
-            return ns
         if node in self.starts:
             return self._start_after(node, ns)
         return fault.lasts[1] if fault is not None else NEVER_NS
+
+
+def _how(fault: FaultFact, at: str) -> str:
+    return next(effect.how for effect in fault.effects if effect.does == "ends" and effect.at == at)

@@ -49,6 +49,8 @@ class RunFacts:
     """node → instants at which it was started, the first start included."""
     ends: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """node → instants at which it was seen to have ended by itself."""
+    acts: Mapping[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    """node → (when, how) the harness ended it: killed, stopped, dark."""
     targets: Mapping[str, str] = field(default_factory=dict)
     events: Events | None = None
 
@@ -67,6 +69,7 @@ class RunFacts:
             phases=phases_of(history.events),
             starts=_instants(history.events, "node", "started"),
             ends=_ended_by_themselves(history.events),
+            acts=_ended_by_us(history.events),
             targets=run.get("targets") or {},
             events=history.events,
         )
@@ -80,7 +83,7 @@ class RunFacts:
     @cached_property
     def conditions(self) -> Conditions:
         """Who was down, frozen or cut off, when."""
-        return Conditions(self.faults, self.starts, self.ends)
+        return Conditions(self.faults, self.starts, self.ends, self.acts)
 
     def contract(self) -> Contract | None:
         """The contract of the mode; ``None`` if there is none."""
@@ -153,6 +156,19 @@ def _instants(events: Events, kind: str, step: str) -> dict[str, tuple[int, ...]
     for row in (events.kind.mask(kind) & events.step.mask(step)).nonzero()[0].tolist():
         node = events.node[row]
         found[node] = (*found.get(node, ()), int(events.ns[row]))
+    return found
+
+
+_HOW = {"killed": "killed", "stopped": "stopped", "power_cut": "dark"}
+"""Steps of node events that end a process."""
+
+
+def _ended_by_us(events: Events) -> dict[str, tuple[tuple[int, str], ...]]:
+    """What the harness did to end nodes, in order."""
+    found: dict[str, tuple[tuple[int, str], ...]] = {}
+    for row in (events.kind.mask("node") & events.step.mask(*_HOW)).nonzero()[0].tolist():
+        node = events.node[row]
+        found[node] = (*found.get(node, ()), (int(events.ns[row]), _HOW[events.step[row]]))
     return found
 
 

@@ -53,6 +53,17 @@ def length_ns(spans: Iterable[Span], begin: int, end: int) -> int:
     return sum(right - left for left, right in within(spans, begin, end))
 
 
+def back_by(spans: Iterable[Span], end: int, ns: int) -> int:
+    """The instant before *end* from which on, without *spans*, exactly *ns* had passed."""
+    left, reached = ns, end
+    for begin, free_end in reversed(outside(spans, end - ns - length_ns(spans, 0, end), end)):
+        reached = max(begin, free_end - left)
+        left -= free_end - reached
+        if not left:
+            return reached
+    return reached - left
+
+
 def holds(spans: Iterable[Span], ns: int) -> bool:
     """Whether one of them contains the instant."""
     return any(begin <= ns < end for begin, end in spans)

@@ -29,7 +29,7 @@ import numpy as np
 from checkers.history.columns import Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.spans import NEVER_NS, Span, outside, union
+from checkers.history.spans import NEVER_NS, Span, outside, prolonged, union
 from checkers.runs.routes import views_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -257,13 +257,15 @@ def _other_down(history: History, facts: RunFacts, fault: FaultFact, lane: Lane)
 def _excused(facts: RunFacts, broker: str) -> list[Span]:
     """When *broker* need not serve whatever else happens: a fault has hold of it, of clients or of all NameServers, or
     it has not had the time to come back."""
-    spans = []
+    spans: list[Span] = []
+    longest_ns = 0
     for fault in facts.faults:
         promise = facts.promise(fault)
         back_ns = promise.recover_within_ns if promise is not None else 0
+        longest_ns = max(longest_ns, back_ns)
         if fault.effective != 0 and _concerns(facts, fault, broker):
             spans.append((fault.begin_ns, min(NEVER_NS, fault.lasts[1] + back_ns)))
-    return union(spans)
+    return union(spans, prolonged(facts.of_master(broker, facts.conditions.still), longest_ns))
 
 
 def _concerns(facts: RunFacts, fault: FaultFact, broker: str) -> bool:

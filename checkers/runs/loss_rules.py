@@ -35,11 +35,11 @@ import numpy as np
 
 from checkers.history.columns import Bools, Ints
 from checkers.history.facts import FaultFact, RunFacts
-from checkers.history.groups import of_slaves
 from checkers.history.history import History, seconds
 from checkers.history.ledger import WEAK, Ledger, ack_ns
-from checkers.history.spans import length_ns
+from checkers.history.spans import Span, back_by, length_ns, union, within
 from checkers.runs.flush_progress import FlushRule, overdue
+from checkers.runs.loss_takers import alive_at, last_seen, takers
 from checkers.runs.replication_bound import acknowledged_alone, replicated_until
 from checkers.runs.resurrection import is_returned, judge_returned, returned
 from checkers.runs.unearned_acks import FalseAcks, false_acks
@@ -50,7 +50,7 @@ _NAMED = 20
 
 @dataclass(frozen=True)
 class _Cut:
-    """One power cut of one broker, and the messages it may have taken: those sent since the cut before."""
+    """One fault that took data from one broker, and the messages it may have taken."""
 
     fault: FaultFact
     lost: Ints
@@ -58,6 +58,10 @@ class _Cut:
     """All messages that the broker had answered for by then, the lost ones included."""
     kept_to: int = -1
     """The greatest position of those that are still there."""
+
+
+_Found = tuple[Anomaly, Ints]
+"""What is said of lost messages, and which they are."""
 
 
 def judge_loss(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> list[Anomaly]:
@@ -89,22 +93,41 @@ def data_losses(facts: RunFacts, broker: str) -> list[FaultFact]:
 
 
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
-    anomalies: list[Anomaly] = []
-    cuts = data_losses(facts, broker)
-    cut_of = _or_with_the_disk(facts, cuts, _ending_cut(history, facts, ledger, cuts, lost))
-    unexplained = lost[cut_of == len(cuts)]
-    of_second = of_second_master(history, facts, ledger, broker, unexplained)
-    if of_second.any():
-        anomalies.append(_second_master(history, facts, ledger, broker, unexplained[of_second]))
-    if not of_second.all():
-        anomalies.append(_without_cut(history, facts, ledger, broker, unexplained[~of_second]))
-    everyone = _stored_by(history, ledger, broker)
-    epoch = _epoch(history, ledger, cuts, everyone)
-    for number, fault in enumerate(cuts):
-        if (cut_of == number).any():
-            cut = _Cut(fault, lost[cut_of == number], everyone[epoch <= number])
-            anomalies += _judge_cut(history, facts, ledger, broker, cut)
-    return anomalies
+    losses = data_losses(facts, broker)
+    stored = _stored_by(history, ledger, broker)
+    can_take = takers(history, ledger, losses, stored, lost, last_seen(history, facts, ledger, lost))
+    unexplained = lost[np.array([not can for can in can_take], dtype=np.bool_)]
+    found = _without_loss(history, facts, ledger, broker, unexplained)
+    for can in sorted(set(can_take) - {()}):
+        rest = lost[np.array([other == can for other in can_take], dtype=np.bool_)]
+        found += _judge_any(
+            history,
+            facts,
+            ledger,
+            broker,
+            [_Cut(losses[n], rest, alive_at(history, ledger, losses, stored, n)) for n in can],
+        )
+    return [anomaly for anomaly, _ in found]
+
+
+def _judge_any(history: History, facts: RunFacts, ledger: Ledger, broker: str, cuts: list[_Cut]) -> list[_Found]:
+    """The same lost messages, of which any of *cuts* may have taken each: what one of them explains is allowed; what
+    none does is told as the loss of the first."""
+    first: list[_Found] = []
+    allowed: list[_Found] = []
+    rest = cuts[0].lost
+    for number, cut in enumerate(cuts):
+        found = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest))
+        first = found if number == 0 else first
+        allowed += [(anomaly, lost) for anomaly, lost in found if anomaly.allowed]
+        refused = [lost for anomaly, lost in found if not anomaly.allowed]
+        rest = np.concatenate(refused) if refused else rest[:0]
+        if not len(rest):
+            return allowed
+    still = [lost[np.isin(lost, rest)] for anomaly, lost in first if not anomaly.allowed]
+    if sum(map(len, still)) == sum(len(lost) for anomaly, lost in first if not anomaly.allowed):
+        return [*allowed, *((anomaly, lost) for anomaly, lost in first if not anomaly.allowed)]
+    return [*allowed, *_judge_cut(history, facts, ledger, broker, replace(cuts[0], lost=np.sort(rest)))]
 
 
 def _stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
@@ -113,36 +136,15 @@ def _stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
     return np.flatnonzero((ledger.outcome <= WEAK) & np.isin(ledger.queue, queues))
 
 
-def _epoch(history: History, ledger: Ledger, cuts: list[FaultFact], messages: Ints) -> Ints:
-    """How many cuts were over when each message was sent."""
-    invoked = history.ops.invoke_event[ledger.row[messages]]
-    return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), invoked, side="right")
-
-
-def _ending_cut(history: History, facts: RunFacts, ledger: Ledger, cuts: list[FaultFact], lost: Ints) -> Ints:
-    """The cut that may have taken each message: the first after it was last known to be there (sent, or read)."""
-    last_seen = history.ops.invoke_event[ledger.row[lost]].copy()
-    if not cuts or not ledger.seen[lost].any():
-        return _first_after(cuts, last_seen)
-    of_master = history.ops.f.mask("pull", "drain") & ~of_slaves(history, facts)
-    on_master = of_master[history.ops.rows(history.reads.op)]
-    rows = np.flatnonzero(np.isin(history.reads.message, lost) & on_master)
-    place = np.searchsorted(lost, history.reads.message[rows])
-    np.maximum.at(last_seen, place, history.ops.invoke_event[history.ops.rows(history.reads.op[rows])])
-    return _first_after(cuts, last_seen)
-
-
-def _or_with_the_disk(facts: RunFacts, cuts: list[FaultFact], cut_of: Ints) -> Ints:
-    """What was last seen before a fault that may take nothing went with the disk, if that was lost later: nobody can
-    tell any more that it had gone before."""
-    losses = [_loss_of(facts, cut) for cut in cuts]
-    later = [losses.index("all", number) if "all" in losses[number:] else number for number in range(len(cuts))]
-    moved = [place if losses[number] == "none" else number for number, place in enumerate(later)]
-    return np.array([*moved, len(cuts)], dtype=np.int64)[cut_of]
-
-
-def _first_after(cuts: list[FaultFact], event: Ints) -> Ints:
-    return np.searchsorted(np.array([cut.inject_event for cut in cuts], dtype=np.int64), event, side="left")
+def _without_loss(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[_Found]:
+    """Messages after which no fault took data from their broker."""
+    of_second = of_second_master(history, facts, ledger, broker, lost)
+    found = []
+    if of_second.any():
+        found.append(_second_master(history, facts, ledger, broker, lost[of_second]))
+    if not of_second.all():
+        found.append(_without_cut(history, facts, ledger, broker, lost[~of_second]))
+    return found
 
 
 def of_second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
@@ -160,7 +162,7 @@ def of_second_master(history: History, facts: RunFacts, ledger: Ledger, broker: 
     return found
 
 
-def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
+def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> _Found:
     fault = next(fault for fault in facts.faults if fault.does("promotes") and facts.hits(fault, broker))
     sentence = (
         f"{_many(lost)} of {broker} lost with the data of the old master: it had come back while {fault.words()} was "
@@ -170,7 +172,7 @@ def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: st
     return _anomaly(history, ledger, broker, lost, sentence, fault, allowed=True)
 
 
-def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> Anomaly:
+def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> _Found:
     """No power cut of this broker came after these messages were acknowledged."""
     first = int(lost[ack_ns(history, ledger, lost).argmin()])
     op = int(history.ops.op[ledger.row[first]])
@@ -182,7 +184,7 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
     return _anomaly(history, ledger, broker, lost, sentence, nearest, allowed=False)
 
 
-def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[Anomaly]:
+def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[_Found]:
     refusal = _refusal(facts, cut.fault)
     found = (
         false_acks(history, facts, ledger, broker, cut.fault, cut.lost, data_losses(facts, broker)) if refusal else None
@@ -201,12 +203,14 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
             f"{_many(cut.lost)} of {broker} lost by {cut.fault.words()}: its disk is gone, and with it all it had."
         )
         return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
-    survivors = cut.stored[ledger.drained[cut.stored] & _answered_before(history, ledger, cut)]
+    # A message that was sent again may be there at another place.
+    is_there = ledger.drained[cut.stored] & (ledger.attempts[cut.stored] == 1)
+    survivors = cut.stored[is_there & _answered_before(history, ledger, cut)]
     survivors = survivors[~is_returned(returned(history, ledger, broker, data_losses(facts, broker)), survivors)]
     in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
     tail = cut.lost[~in_middle]
     cut = replace(cut, kept_to=int(ledger.position[survivors].max(initial=-1)))
-    anomalies = []
+    anomalies: list[_Found] = []
     if in_middle.any():
         anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
     confirmed = _confirmed_by_the_taken(history, facts, ledger, broker, cut, tail)
@@ -259,7 +263,7 @@ def _before_a_survivor(history: History, ledger: Ledger, lost: Ints, survivors: 
     return middle
 
 
-def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints) -> Anomaly:
+def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints) -> _Found:
     first = int(lost[ledger.position[lost].argmin()])
     last = int(survivors[ledger.position[survivors].argmax()])
     ops = history.ops.op[ledger.row[np.array([first, last])]].tolist()
@@ -271,7 +275,7 @@ def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
     return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
 
 
-def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: FalseAcks) -> Anomaly:
+def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: FalseAcks) -> _Found:
     first = int(found.messages[ledger.position[found.messages].argmin()])
     op = history.op_text(int(history.ops.op[ledger.row[first]]))
     what = f"{_many(found.messages)} of {broker} lost by {cut.fault.words()}, first {op}"
@@ -279,7 +283,7 @@ def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: F
     return _anomaly(history, ledger, broker, found.messages, sentence, cut.fault, allowed=False, kind=found.kind)
 
 
-def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
+def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> _Found:
     """The first lost record must be the one that holds the bad sector's first byte, or a later one."""
     first = int(ledger.position[tail].min())
     sector = cut.fault.position.get(facts.cluster.first_master(broker), -1)
@@ -305,7 +309,7 @@ def _confirmed_by_the_taken(
 
 def _although_confirmed(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
-) -> Anomaly:
+) -> _Found:
     slave = facts.cluster.slave_taken(cut.fault, broker)
     others = " and ".join(node for node in facts.cluster.slaves(broker) if node != slave)
     first = history.op_text(int(history.ops.op[ledger.row[lost[ledger.position[lost].argmin()]]]))
@@ -319,7 +323,7 @@ def _although_confirmed(
 
 def _judge_unreplicated(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
-) -> Anomaly:
+) -> _Found:
     acked = ack_ns(history, ledger, tail)
     age_ns = cut.fault.inject_ns - int(acked.min())
     slave = facts.cluster.slave_taken(cut.fault, broker)
@@ -351,23 +355,27 @@ def _why_unreplicated(facts: RunFacts, broker: str, slave: str) -> str:
     )
 
 
-def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> Anomaly:
-    rule = FlushRule.of(facts, broker)
-    idle_ns = _idle_ns(facts, broker, cut.fault.inject_ns)
+def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> _Found:
+    rule, idle, cut_ns = FlushRule.of(facts, broker), _idle(facts, broker, cut.fault), cut.fault.inject_ns
     acked = ack_ns(history, ledger, tail)
-    age_ns = cut.fault.inject_ns - int(acked.min())
-    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + idle_ns
+    oldest_ns = int(acked.min())
+    age_ns = cut_ns - oldest_ns
+    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + length_ns(idle, oldest_ns, cut_ns)
     first = int(ledger.position[tail].min())
     last = int(ledger.position[tail].max())
-    running_ns = cut.fault.inject_ns - idle_ns
-    late = overdue(rule, first, cut.kept_to, lambda ns: _written_by(history, ledger, cut.stored, running_ns - ns))
+
+    def written_by(before_ns: int) -> int:
+        return _written_by(history, ledger, cut.stored, back_by(idle, cut_ns, before_ns))
+
+    late = overdue(rule, first, cut.kept_to, written_by)
     opening = (
         f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
         f"the oldest acknowledged {seconds(age_ns)} before"
     )
     if first >= 0 and late is not None:
         sentence = (
-            f"{opening}. But {late.dirty} bytes from there on were written {seconds(late.before_ns + idle_ns)} before "
+            f"{opening}. But {late.dirty} bytes from there on were written "
+            f"{seconds(cut_ns - back_by(idle, cut_ns, late.before_ns))} before "
             f"the cut, more than {rule.least_pages} pages: the flush every {seconds(rule.interval_ns)} must have "
             f"reached them."
         )
@@ -405,9 +413,17 @@ def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
     return int(ledger.position[early].max(initial=-1))
 
 
-def _idle_ns(facts: RunFacts, broker: str, until_ns: int) -> int:
-    """For how long before *until_ns* nothing that the master of *broker* had written reached its disk."""
-    return length_ns(facts.of_master(broker, facts.conditions.flushes_nothing), 0, until_ns)
+def _idle(facts: RunFacts, broker: str, cut: FaultFact) -> list[Span]:
+    """When nothing that the master of *broker* had written reached its disk before *cut*.
+
+    What is written while forces fail counts as flushed for RocketMQ (MappedFile#flush): nobody forces it again, and a
+    recovery ends before it. So from the first force that failed on nothing has reached the disk.
+    """
+    before = [other.inject_ns for other in data_losses(facts, broker) if other.inject_ns < cut.inject_ns]
+    unforced = facts.of_master(broker, facts.conditions.unforced)
+    failed = [begin for begin, _ in within(unforced, max(before, default=0), cut.inject_ns)]
+    since = [(failed[0], cut.inject_ns)] if failed else []
+    return union(facts.of_master(broker, facts.conditions.flushes_nothing), since)
 
 
 def _many(messages: Ints) -> str:
@@ -426,7 +442,7 @@ def _anomaly(
     kind: str = "lost",
     age_ns: int = -1,
     bound_ns: int = -1,
-) -> Anomaly:
+) -> _Found:
     by_position = lost[np.argsort(ledger.position[lost], kind="stable")]
     rows = ledger.row[by_position[:_NAMED]]
     details = {
@@ -440,4 +456,4 @@ def _anomaly(
         "bound_ns": bound_ns,
         "seen_before": int(ledger.seen[lost].sum()),
     }
-    return Anomaly(kind, sentence, tuple(history.ops.op[rows].tolist()), details, allowed)
+    return Anomaly(kind, sentence, tuple(history.ops.op[rows].tolist()), details, allowed), lost

@@ -104,7 +104,8 @@ class _Judge:
         began_ns = chain[0]
         if view.complete_ns - began_ns >= self.bounds.silent_after_ns:
             return False
-        ended = any(begin >= began_ns and begin <= view.complete_ns for begin, _ in self._closing(master))
+        closed = self.facts.conditions.closed(master)
+        ended = any(began_ns <= begin <= view.complete_ns for begin, _ in closed)
         return not (ended or within(server_ns, began_ns, view.complete_ns))
 
     def is_down(self, broker: str, ns: int) -> bool:
@@ -122,7 +123,7 @@ class _Judge:
             view.complete_ns < end_ns
             and view.invoke_ns > begin_ns + self.bounds.closed_within_ns + slack_ns
             and self._is_seen(view.server, master, begin_ns, view.invoke_ns)
-            for begin_ns, end_ns in self._closing(master)
+            for begin_ns, end_ns in self.facts.conditions.closed(master)
         )
 
     def _is_seen(self, server: str, master: str, ended_ns: int, until_ns: int) -> bool:
@@ -130,15 +131,6 @@ class _Judge:
         since_ns = ended_ns - self.bounds.relearned_within_ns
         hindered = union(self.facts.conditions.apart(master, server, "namesrv"), self._of_server(server))
         return not within(hindered, since_ns, until_ns)
-
-    def _closing(self, master: str) -> list[Span]:
-        """Times without a process that began with the close of its connections."""
-        closing = [f for f in self.facts.faults if f.took_effect_on(master) and f.does("ends", "killed", "stopped")]
-        down = self.facts.conditions.down(master)
-        ended = [f.begin_ns for f in closing]
-        ended += [f.heal_ns for f in self.facts.faults if f.took_effect_on(master) and f.does("ends", at="heal")]
-        ended += self.facts.ends.get(master, ())
-        return [span for span in down if any(span[0] <= ns < span[1] for ns in ended)]
 
     def _out(self, master: str, server: str) -> list[Span]:
         key = (master, server)

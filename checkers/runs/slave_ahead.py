@@ -133,8 +133,12 @@ def _is_new(history: History, ledger: Ledger, message: int, fault: FaultFact) ->
 
 
 def _is_old(history: History, ledger: Ledger, message: int, fault: FaultFact) -> bool:
-    row = int(ledger.row[message])
-    return row >= 0 and int(history.ops.invoke_event[row]) < fault.inject_event
+    """Whether it can have been stored before *fault*: by any of its sends."""
+    if ledger.attempts[message] <= 1:
+        row = int(ledger.row[message])
+        return row >= 0 and int(history.ops.invoke_event[row]) < fault.inject_event
+    sends = history.ops.f.mask("send") & (history.ops.message == message)
+    return bool((history.ops.invoke_event[sends] < fault.inject_event).any())
 
 
 def _position(ledger: Ledger, message: int) -> int:

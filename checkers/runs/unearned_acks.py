@@ -62,6 +62,8 @@ def _unforced(
     acked, mine = ack_ns(history, ledger, lost), np.zeros(len(lost), dtype=np.bool_)
     for fault in before:
         mine |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
+    if mine.any():  # a recovery ends before the first record that is not whole, and takes what was forced behind it
+        mine |= ledger.position[lost] > ledger.position[lost[mine]].min()
     mechanism = (
         f"From {before[-1].words()} on every force failed with EIO ({before[-1].failed} of them): the broker takes a "
         f"force that failed for a flush."
