@@ -7,21 +7,30 @@ an invocation with its completion; positions in the file are the times, so that 
 events. A process does one thing at a time. An invocation without completion, or one that ended ``info``, has ``ret``
 ``None``. A process is a number or a name; Jepsen's nemesis is none, and is left out.
 
-Malformed (a completion without its invocation, a second invocation while one is open, an unknown type) is
-:class:`HistoryFormatError` with the line, never a verdict.
+Malformed (a completion without its invocation, a second invocation while one is open, an unknown type, an answer
+without a value, a write that is completed with another value) is :class:`HistoryFormatError` with the line, never a
+verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any
+from typing import Any, Final
 
+from checkers.external.values import frozen, shown
 from checkers.history.columns import HistoryFormatError
 
 TYPES = ("invoke", "ok", "fail", "info")
 NEMESIS = ("nemesis", ":nemesis")
+MISSING: Final = object()
+"""The value of an event that says nothing of one; ``None`` is nil."""
+
+_ANSWERED = ("read", "dequeue", "drain", "get", "poll", "end")
+"""An answer to these is a value, which may be nil, but is told."""
+
+_SAME = ("write", "put", "enqueue", "add", "cas", "append")
+"""An answer to these says what was asked again, or nothing, or (appends) a map that tells the offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,8 @@ class Event:
     value: Any
     key: Any = None
     unit: str = "line"
+    error: bool = False
+    """Whether an error is told beside the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +66,17 @@ class Call:
     asked: Any
     answered: Any
     unit: str = "line"
+    error: bool = False
 
     def words(self) -> str:
-        """``line 17: process 3 read 4 (ok)``."""
-        value = self.asked if self.answered is None else self.answered
-        on = f" of {self.key}" if self.key is not None else ""
-        return f"{self.unit} {self.line}: process {self.process} {self.f}{on} {value!r} ({self.type})"
+        """``line 17: process 3 read 4 (ok)``, ``line 20: process 1 poll 3 → [7 8] (ok)``."""
+        on = f" of {shown(self.key)}" if self.key is not None else ""
+        asked, answered = shown(self.asked), shown(self.answered)
+        if self.answered is None or asked == answered:
+            told = asked
+        else:
+            told = answered if self.asked is None else f"{asked} → {answered}"
+        return f"{self.unit} {self.line}: process {self.process} {self.f}{on} {told} ({self.type})"
 
 
 class DoesNotFit(Exception):
@@ -73,35 +89,25 @@ def malformed(place: str, call: Call, reason: str) -> HistoryFormatError:
     return HistoryFormatError("history", -1, f"{reason} ({call.words()})", place=where)
 
 
+NAMED_MAX: Final = 8
+"""Operations that a sentence names."""
+
+
+def proof(calls: Iterable[Call], lines: Iterable[int]) -> str:
+    """The operations on *lines* in words, the first of them if they are many."""
+    wanted = list(dict.fromkeys(lines))
+    known = {call.line: call for call in calls if call.line in set(wanted)}
+    words = [known[line].words() for line in wanted[:NAMED_MAX] if line in known]
+    more = f"; and {len(wanted) - NAMED_MAX} more" if len(wanted) > NAMED_MAX else ""
+    return "; ".join(words) + more
+
+
 def by_key(calls: Iterable[Call]) -> dict[Any, list[Call]]:
     """Calls of each object, objects in the order of their first call."""
     parts: dict[Any, list[Call]] = {}
     for call in calls:
         parts.setdefault(call.key, []).append(call)
     return parts
-
-
-class Truth(Enum):
-    """true and false of a history: Python's own are equal to 1 and 0, and theirs are not."""
-
-    TRUE = True
-    FALSE = False
-
-    def __repr__(self) -> str:
-        return "true" if self.value else "false"
-
-
-def frozen(value: Any) -> Any:
-    """*value* with lists as tuples, so that it can be compared, hashed and kept."""
-    if isinstance(value, bool):
-        return Truth(value)
-    if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
-    if isinstance(value, frozenset):
-        return frozenset(frozen(item) for item in value)
-    if isinstance(value, dict):
-        return frozenset((frozen(key), frozen(item)) for key, item in value.items())
-    return value
 
 
 def pair(events: Iterable[Event], place: str) -> list[Call]:
@@ -128,17 +134,34 @@ def pair(events: Iterable[Event], place: str) -> list[Call]:
             raise _malformed(
                 place, event, f"completes {event.f!r}, but {event.unit} {invoked.line} invoked {invoked.f!r}"
             )
+        _require_agreement(place, invoked, event)
         calls.append(_call(began, invoked, position, event))
     calls += [_call(began, invoked, None, None) for began, invoked in open_.values()]
     return sorted(calls, key=lambda call: call.call)
 
 
+def _require_agreement(place: str, invoked: Event, event: Event) -> None:
+    """An answer says what was asked for, and a write is completed as it was invoked."""
+    if event.type != "ok":
+        return
+    if event.value is MISSING and event.f in _ANSWERED:
+        raise _malformed(place, event, f"a {event.f} was answered, and no value is told")
+    told = event.value is not MISSING and event.value is not None and not isinstance(event.value, dict)
+    if event.f in _SAME and told and frozen(event.value) != frozen(_told(invoked)):
+        reason = f"completes {shown(event.value)}, but {event.unit} {invoked.line} invoked {shown(_told(invoked))}"
+        raise _malformed(place, event, reason)
+
+
+def _told(event: Event) -> Any:
+    return None if event.value is MISSING else event.value
+
+
 def _call(began: int, invoked: Event, ended: int | None, event: Event | None) -> Call:
     type_ = "info" if event is None else event.type
-    answered = event.value if event is not None and event.type != "info" else None
+    answered = _told(event) if event is not None and event.type != "info" else None
     ret = None if type_ == "info" else ended
-    cells = invoked.line, invoked.process, invoked.f, invoked.key, began, ret, type_, invoked.value, answered
-    return Call(*cells, invoked.unit)
+    cells = invoked.line, invoked.process, invoked.f, invoked.key, began, ret, type_, _told(invoked), answered
+    return Call(*cells, invoked.unit, event is not None and event.error)
 
 
 def _malformed(place: str, event: Event, reason: str) -> HistoryFormatError:

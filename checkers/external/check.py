@@ -9,10 +9,12 @@ What each model reads (function → values asked and answered):
     queue      enqueue v; dequeue → v, or nil for "empty" (or ``fail``)                 FIFO; ``bag`` the same in any
                order
     total-queue  the same, by counting: values may repeat, and everything must have come out
-    set        add v; read → all values                                                 by key, or ``[k v]``
+    set        add v; read → all values                                                 by key
     log        append v → offset; read → all values; poll → [offset value] pairs; Elle's transactions of one
                operation; Jepsen's Kafka ``send`` and ``poll``                          by key
     mutex      acquire; release                                                        by process; refused: ``fail``
+
+Objects are told apart by ``:key``, or by Jepsen's independent keys ``[key value]`` (:mod:`checkers.external.keys`).
 
 The theorem decides where it applies (distinct values), else the search with its budget. The verdict's ``ops`` are line
 numbers of invocations.
@@ -30,8 +32,9 @@ from pathlib import Path
 from typing import Final
 
 from checkers.external.calls import Call, DoesNotFit
-from checkers.external.files import is_text_log, read_calls
+from checkers.external.files import read
 from checkers.external.kafka import ASSIGNS, SAYS_NOTHING
+from checkers.external.keys import with_keys
 from checkers.external.log import check_foreign_log
 from checkers.external.queue import check_foreign_queue
 from checkers.external.register import check_foreign_kv, check_foreign_mutex, check_foreign_register
@@ -59,7 +62,8 @@ def check_file(path: Path, model: str) -> Verdict:
     A refused operation (``fail``) is evidence in text logs, as Porcupine takes them. In EDN and JSON it only did not
     happen, since Jepsen's ``:fail`` may have any cause.
     """
-    return check_calls(read_calls(path), model, str(path), refusals=is_text_log(path))
+    its = read(path)
+    return check_calls(its.calls, model, str(path), refusals=its.is_log)
 
 
 def check_calls(calls: Sequence[Call], model: str, place: str = "history", *, refusals: bool = False) -> Verdict:
@@ -67,6 +71,7 @@ def check_calls(calls: Sequence[Call], model: str, place: str = "history", *, re
     judge = MODELS[model]
     if not calls:
         return Verdict(model, Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))
+    calls = with_keys(calls, place)
     try:
         verdict = judge(calls, place, refusals)
     except DoesNotFit as error:
@@ -81,8 +86,11 @@ NOTHING_READ = "nothing was read: nothing to compare the acknowledgements with"
 _WRITES = ("write", "put", "append", "enqueue", "add", "send", *ASSIGNS, *SAYS_NOTHING)
 
 
+_APPENDS = (["append"], ["send"])
+
+
 def _tells(call: Call, refusals: bool) -> bool:
     """Whether the answer depends on what others did."""
     if call.f == "txn" and isinstance(call.asked, list):
-        return call.type == "ok" and any(step[:1] not in (["append"], ["send"]) for step in call.asked)
-    return call.f not in _WRITES and (call.type == "ok" or (refusals and call.type == "fail"))
+        return call.type == "ok" and any(isinstance(step, list) and step[:1] not in _APPENDS for step in call.asked)
+    return call.f not in _WRITES and (call.type == "ok" or (refusals and call.type == "fail" and not call.error))

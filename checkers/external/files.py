@@ -4,15 +4,17 @@ Question: given a file that somebody else's tool wrote, what happened?
 
 Formats, told by what the file begins with:
 
-    text log    ``INFO  jepsen.util - 3 <tab> :invoke <tab> :read <tab> nil``     Jepsen's log; Porcupine's test logs
+    text log    ``INFO  jepsen.util - 3 <tab> :invoke <tab> :read <tab> nil``     Jepsen's logs and ``history.txt``,
+                Porcupine's test logs: see :mod:`checkers.external.textlog`
     EDN         ``{:process 3, :type :invoke, :f :read, :value nil}``             Jepsen's history.edn, Knossos' data:
                 one map a line or a vector of maps; Porcupine's key-value files with ``:key``
     JSON        ``{"process": 3, "type": "invoke", "f": "read", "value": null}``  a line each, or an array; Elle's
 
 Every event is known by its line; where several share one, by its number.
 
-Limits. Values are kept as they are written; what they mean is the business of :mod:`checkers.external.check`. An
-independent key of Jepsen's (``:value [k v]``) is not told from a pair, so it must be given as ``:key``.
+The order of the lines is the order of events; an ``:index`` or a ``:time`` that contradicts it is an error.
+
+Limits. Values are kept as they are written; what they mean is the business of :mod:`checkers.external.check`.
 """
 
 from __future__ import annotations
@@ -20,17 +22,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from checkers.external.calls import Call, Event, frozen, pair
-from checkers.external.edn import TOO_DEEP, is_too_deep, read_all
+from checkers.external.calls import MISSING, Call, Event, pair
+from checkers.external.edn import TOO_DEEP, is_too_deep, read_all, whole
+from checkers.external.textlog import is_text_log, text_log
+from checkers.external.values import frozen, shown
 from checkers.history.columns import HistoryFormatError
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a file holds. ``is_log``: it is a text log, in which a refusal is evidence."""
+
+    calls: list[Call]
+    is_log: bool
 
 
 def read_calls(path: Path) -> list[Call]:
     """All calls of the history in *path*; :class:`HistoryFormatError` with file and line for what is malformed."""
+    return read(path).calls
+
+
+def read(path: Path) -> Read:
+    """As :func:`read_calls`; the file is read once, so it may be a pipe."""
     try:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")
@@ -40,7 +57,7 @@ def read_calls(path: Path) -> list[Call]:
         line = content.count(b"\n", 0, error.start) + 1
         reason = f"no text: byte 0x{content[error.start]:02x} is not UTF-8"
         raise HistoryFormatError("history", -1, reason, place=f"{path}:{line}") from error
-    return pair(_told_apart(list(events_of(text, str(path)))), str(path))
+    return Read(pair(_told_apart(list(events_of(text, str(path)))), str(path)), is_text_log(text))
 
 
 def _told_apart(events: list[Event]) -> list[Event]:
@@ -50,52 +67,31 @@ def _told_apart(events: list[Event]) -> list[Event]:
     return [replace(event, line=number, unit="event") for number, event in enumerate(events, 1)]
 
 
-def is_text_log(path: Path) -> bool:
-    """Whether the first line that is not blank is one of a text log."""
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        first = next((line for line in lines if line.strip()), "")
-    return _LOG_LINE.search(first.rstrip()) is not None
-
-
 def events_of(text: str, place: str) -> Iterator[Event]:
     """Events of a history's text, in the order of the lines."""
     head = text.lstrip()
     if not head:
         return iter(())
-    if _LOG_LINE.search(head.split("\n", 1)[0]):
-        return _text_log(text, place)
     if re.match(r'\[?\s*\{\s*"', head):
         return _json(text, place)
     if re.match(r"#?[A-Za-z./]*[\[({]", head) or head.startswith(";"):
         return _edn(text, place)
+    if is_text_log(text):
+        return text_log(text, place)
     raise HistoryFormatError("history", -1, f"no format known begins with {head[:30]!r}", place=f"{place}:1")
 
 
-_LOG_LINE = re.compile(r"-\s+(\d+|:nemesis)\s+:(invoke|ok|fail|info)\s+:(\S+)\s*(.*)$")
-
-
-def _text_log(text: str, place: str) -> Iterator[Event]:
-    """Lines without a type keyword are the logger's own talk and are left out; a torn operation line is an error."""
-    for number, line in enumerate(text.split("\n"), 1):
-        match = _LOG_LINE.search(line)
-        if match is None:
-            if re.search(r":(invoke|ok|fail|info)\b", line):
-                raise HistoryFormatError("history", -1, f"unreadable: {line[:80]!r}", place=f"{place}:{number}")
-            continue
-        process, kind, f, value = match.groups()
-        values = [value for _, value in read_all(value, place, first_line=number)]
-        its = int(process) if process.isdecimal() else process
-        yield Event(number, its, kind, f, values[0] if values else None)
-
-
 def _edn(text: str, place: str) -> Iterator[Event]:
+    clock = _Clock(place)
     for line, row in read_all(text, place, opened=True):
+        clock.require_order(row, line)
         yield _event(row, line, place)
 
 
 def _json(text: str, place: str) -> Iterator[Event]:
     """One value after the other: on lines of their own, or in one array."""
-    decoder, at, line = json.JSONDecoder(parse_constant=_no_number), 0, 1
+    decoder, at, line = json.JSONDecoder(parse_constant=_no_number, parse_int=whole), 0, 1
+    clock = _Clock(place)
     is_array = text.lstrip().startswith("[")
     while (begin := _BETWEEN[is_array].match(text, at).end()) < len(text):  # type: ignore[union-attr]
         line += text.count("\n", at, begin)
@@ -112,6 +108,7 @@ def _json(text: str, place: str) -> Iterator[Event]:
         except (RecursionError, ValueError) as error:
             reason = str(error) if isinstance(error, ValueError) else TOO_DEEP
             raise HistoryFormatError("history", -1, reason, place=f"{place}:{line}") from error
+        clock.require_order(row, line)
         yield _event(row, line, place)
         line += text.count("\n", begin, at)
     if is_array:
@@ -123,6 +120,29 @@ def _no_number(name: str) -> Any:
 
 
 _BETWEEN = {True: re.compile(r"(?:^\s*\[)?[\s,]*"), False: re.compile(r"\s*")}
+
+
+class _Clock:
+    """Lines are events in their order; numbers and times in them must not say otherwise."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.last: dict[str, tuple[int, int]] = {}
+        """Name of the field → its last value, and the line of that."""
+
+    def require_order(self, row: Any, line: int) -> None:
+        for name, step in (("index", 1), ("time", 0)):
+            at = row.get(name) if isinstance(row, dict) else None
+            if at is None:
+                continue
+            if type(at) is not int:
+                reason = f":{name} is {shown(at)}, no whole number"
+                raise HistoryFormatError("history", -1, reason, place=f"{self.place}:{line}")
+            before, where = self.last.get(name, (at - step, line))
+            if at < before + step:
+                reason = f":{name} {at} does not come after the {before} of line {where}: lines are not in their order"
+                raise HistoryFormatError("history", -1, reason, place=f"{self.place}:{line}")
+            self.last[name] = at, line
 
 
 def _event(row: Any, line: int, place: str) -> Event:
@@ -138,4 +158,6 @@ def _event(row: Any, line: int, place: str) -> Event:
         raise HistoryFormatError("history", -1, reason, place=f"{place}:{line}")
     if is_too_deep(row.get("value")):
         raise HistoryFormatError("history", -1, TOO_DEEP, place=f"{place}:{line}")
-    return Event(line, row["process"], str(row["type"]), str(row["f"]), row.get("value"), frozen(row.get("key")))
+    value, key = row.get("value", MISSING), frozen(row.get("key"))
+    its = row["process"] if isinstance(row["process"], int) else str(row["process"])
+    return Event(line, its, str(row["type"]), str(row["f"]), value, key, error=row.get("error") is not None)

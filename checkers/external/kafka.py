@@ -2,9 +2,10 @@
 
 Question: did every consumer get its logs in order and whole, as far as anybody knows what was there?
 
-Model. A consumer is a process. Its polls go on where the last one ended, until an ``assign`` or ``subscribe`` leaves a
-log out: then it may begin anywhere. Logs may have gaps, so only offsets that an acknowledgement or a read tells of
-count.
+Model. A consumer is a process. Its polls go on where the last one ended, until an ``assign`` leaves a log out: then it
+may begin anywhere. Where several processes subscribe to a log, their group decides who has it, and may decide anew
+between any two polls: order is judged within each poll. Logs may have gaps, so only offsets that an acknowledgement
+or a read tells of count.
 
     out-of-order    a consumer got an offset below, or equal to, one that it had got before
     skipped         it got offsets on both sides of one that is known, and not that one
@@ -17,14 +18,15 @@ atomic is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from checkers.external.calls import Call, frozen
+from checkers.external.calls import Call, proof
+from checkers.external.values import frozen, shown
 from checkers.history.columns import Ints
 from checkers.logs.deliveries import Deliveries, delivery_order
 from checkers.verdict import Anomaly
@@ -98,10 +100,10 @@ def _order(calls: Sequence[Call], told: _Told) -> list[Anomaly]:
     return [
         Anomaly(
             _KINDS[violation.kind],
-            f"{_KINDS[violation.kind]} in log {names[violation.queue]!r}: one consumer got offset "
+            f"{_KINDS[violation.kind]} in log {shown(names[violation.queue])}: one consumer got offset "
             f"{violation.offsets[0]}, then {violation.offsets[1]}"
             + (f", although {violation.offsets[2]} is there" if violation.kind == "skip" else "")
-            + f". Proof: {_words(calls, violation.ops)}",
+            + f". Proof: {proof(calls, violation.ops)}",
             tuple(dict.fromkeys(violation.ops)),
             {"offsets": list(violation.offsets), "count": violation.count},
         )
@@ -110,11 +112,21 @@ def _order(calls: Sequence[Call], told: _Told) -> list[Anomaly]:
 
 
 def _delivered(calls: Sequence[Call], keys: dict[Any, int]) -> Iterator[tuple[int, int, int, int]]:
-    """(assignment, log, offset, line); an assignment is the time in which a process keeps a log."""
+    """(assignment, log, offset, line); an assignment is the time in which a process keeps a log. Who shares a log with
+    other subscribers keeps it as long as the group lets it: each poll is by itself."""
     current: dict[tuple[Any, Any], int] = {}
+    shared = _shared(calls)
+    subscribed = set[Any]()
     begun = 0
     for call in calls:
+        if call.process in subscribed:
+            current = {
+                (process, key): number
+                for (process, key), number in current.items()
+                if process != call.process or key not in shared
+            }
         if call.f in ASSIGNS and call.type != "fail":
+            (subscribed.add if call.f == "subscribe" else subscribed.discard)(call.process)
             kept = {frozen(key) for key in call.asked} if isinstance(call.asked, list) else set()
             current = {its: number for its, number in current.items() if its[0] != call.process or its[1] in kept}
         elif call.type == "ok":
@@ -122,6 +134,16 @@ def _delivered(calls: Sequence[Call], keys: dict[Any, int]) -> Iterator[tuple[in
                 if (call.process, key) not in current:
                     current[call.process, key], begun = begun, begun + 1
                 yield current[call.process, key], keys[key], offset, call.line
+
+
+def _shared(calls: Sequence[Call]) -> set[Any]:
+    """Logs that several processes subscribe to."""
+    by: dict[Any, set[Any]] = {}
+    for call in calls:
+        if call.f == "subscribe" and isinstance(call.asked, list):
+            for key in call.asked:
+                by.setdefault(frozen(key), set()).add(call.process)
+    return {key for key, processes in by.items() if len(processes) > 1}
 
 
 def _known(told: _Told, key: Any) -> Ints:
@@ -136,8 +158,8 @@ def _never_read(calls: Sequence[Call], told: _Told) -> Iterator[Anomaly]:
         if lost:
             offset, value, line = lost[0]
             sentence = (
-                f"never-read in log {key!r}: {value!r} was acknowledged at offset {offset}, somebody read {last}, and "
-                f"nobody ever read it ({len(lost)} such). Proof: {_words(calls, (line,))}"
+                f"never-read in log {shown(key)}: {shown(value)} was acknowledged at offset {offset}, "
+                f"somebody read {last}, and nobody ever read it ({len(lost)} such). Proof: {proof(calls, (line,))}"
             )
             yield Anomaly("never-read", sentence, (line,), {"offset": offset, "count": len(lost)})
 
@@ -149,10 +171,6 @@ def _swapped(calls: Sequence[Call]) -> Iterator[Anomaly]:
             by_log.setdefault(key, []).append(offset)
         for key, offsets in by_log.items():
             if any(after <= before for before, after in pairwise(offsets)):
-                sentence = f"sends-swapped in log {key!r}: offsets {offsets}. Proof: {call.words()}"
+                sentence = f"sends-swapped in log {shown(key)}: offsets {shown(offsets)}. Proof: {call.words()}"
                 yield Anomaly("sends-swapped", sentence, (call.line,), {"offsets": offsets})
                 return
-
-
-def _words(calls: Sequence[Call], lines: Iterable[int]) -> str:
-    return "; ".join(call.words() for line in dict.fromkeys(lines) for call in calls if call.line == line)

@@ -4,7 +4,8 @@ Question: which claims about a log does this history make?
 
 Forms, by key:
 
-    append v → {"offset": n} | nothing         read → all values            poll at → values from there on, [] for none
+    append v → {"offset": n} | nothing         read → all values
+    poll at → [[offset v] …], or the values from there on; [] for none
     end → x
     txn [["append" k v]] or [["r" k values]]    Elle's list-append, where a transaction is one operation
     send k → [["send" k [offset v]]]            Jepsen's Kafka; poll → [["poll" {k [[offset v] …]}]]; offsets may have
@@ -28,17 +29,19 @@ from typing import Any
 
 import numpy as np
 
-from checkers.external.calls import Call, DoesNotFit, frozen, malformed
+from checkers.external.calls import Call, DoesNotFit, malformed, proof
 from checkers.external.kafka import ASSIGNS, SAYS_NOTHING, consumer_anomalies, is_kafka
 from checkers.external.placement import Job, places
+from checkers.external.values import frozen, shown
 from checkers.history.columns import NEVER
+from checkers.logs.columns import OFFSETS_MAX
 from checkers.logs.linear import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, LogViolation, Polls, check_log
 from checkers.logs.sequential import check_sequential
 from checkers.logs.sessions import check_sessions, claims_of
+from checkers.objects.kinds import clause
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 NOTHING = "no operation of any log was answered: nothing happened"
-_OFFSETS = 1 << 44
 
 
 @dataclass
@@ -49,8 +52,10 @@ class _Log:
     values: dict[Any, int] = field(default_factory=dict)
     appends: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
     """(key, value, offset, call, ret, outcome, line)"""
-    polls: list[tuple[int, int, int, int, list[tuple[int, int]]]] = field(default_factory=list)
-    """(key, call, ret, line, [(offset, value)])"""
+    polls: list[tuple[int, int, int, int, list[tuple[int, int]], int]] = field(default_factory=list)
+    """(key, call, ret, line, [(offset, value)], offset asked for, −1: nobody told)"""
+    holds_pairs: bool = False
+    """Whether a message of the log is itself a pair, as an offset and a message are."""
     empties: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     ends: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     """(key, at, call, ret, line)"""
@@ -73,13 +78,13 @@ class _Log:
         place = -1 if offset is None or outcome != ACKED else offset
         self.appends.append((self.key(key), self.value(value), place, call.call, ret, outcome, call.line))
 
-    def poll(self, call: Call, key: Any, pairs: list[tuple[int, Any]], at: int = 0) -> None:
+    def poll(self, call: Call, key: Any, pairs: list[tuple[int, Any]], at: int = -1) -> None:
         assert call.ret is not None
         if pairs:
             known = [(offset, self.value(value)) for offset, value in pairs]
-            self.polls.append((self.key(key), call.call, call.ret, call.line, known))
+            self.polls.append((self.key(key), call.call, call.ret, call.line, known, at))
         elif not self.gaps:
-            self.empties.append((self.key(key), at, call.call, call.ret, call.line))
+            self.empties.append((self.key(key), max(at, 0), call.call, call.ret, call.line))
 
     def end(self, call: Call, key: Any, at: int) -> None:
         assert call.ret is not None
@@ -88,7 +93,8 @@ class _Log:
 
 def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """Logs by key."""
-    log = _Log(gaps=any(is_kafka(call) for call in calls))
+    holds_pairs = any(call.f == "append" and _is_pair(call.asked) for call in calls)
+    log = _Log(gaps=any(is_kafka(call) for call in calls), holds_pairs=holds_pairs)
     for call in calls:
         _READERS.get(call.f, _unknown_f)(log, call, place)
     if not log.keys:
@@ -139,8 +145,8 @@ def _append(log: _Log, call: Call, place: str) -> None:
 
 
 def _offset(value: Any, call: Call, place: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _OFFSETS:
-        raise malformed(place, call, "an offset is a number from 0 on, below 2^44")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < OFFSETS_MAX:
+        raise malformed(place, call, "an offset is a number from 0 on, below 2^44 - 1")
     return value
 
 
@@ -166,7 +172,22 @@ def _poll(log: _Log, call: Call, place: str) -> None:
     if not isinstance(call.asked, int) or not isinstance(call.answered, list):
         raise malformed(place, call, "a poll asks for an offset and answers a list")
     at = _offset(call.asked, call, place)
-    log.poll(call, call.key, [(at + index, value) for index, value in enumerate(call.answered)], at)
+    log.poll(call, call.key, _with_offsets(log, call, at, place), at)
+
+
+def _with_offsets(log: _Log, call: Call, at: int, place: str) -> list[tuple[int, Any]]:
+    """What a poll answers is [offset message] each, or messages from where it asked on."""
+    answered = call.answered
+    pairs = [_is_pair(item) for item in answered]
+    if not any(pairs) or log.holds_pairs:
+        return [(at + index, value) for index, value in enumerate(answered)]
+    if not all(pairs):
+        raise malformed(place, call, "a poll answers messages, or a pair [offset message] for each")
+    return [(_offset(offset, call, place), value) for offset, value in answered]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and type(value[0]) is int
 
 
 def _no_claim(log: _Log, call: Call, place: str) -> None:
@@ -181,8 +202,11 @@ def _end(log: _Log, call: Call, place: str) -> None:
 def _txn(log: _Log, call: Call, place: str) -> None:
     """One operation written as a transaction."""
     steps = call.answered if call.type == "ok" and call.answered is not None else call.asked
-    if not isinstance(steps, list) or not all(isinstance(step, list) and step for step in steps):
-        raise malformed(place, call, "a transaction is a list of operations")
+    for its in (call.asked, steps):
+        if not isinstance(its, list) or not all(isinstance(step, list) and step for step in its):
+            raise malformed(place, call, "a transaction is a list of operations")
+    if not all(isinstance(step[0], str) for step in steps):
+        raise malformed(place, call, "an operation of a transaction begins with its name")
     if len(steps) > 1 and not _is_of_one_kind(steps):
         raise DoesNotFit(f"transactions of several operations are no operations of a log ({call.words()})")
     if len(steps) > 1 and call.type == "info" and steps[0][0] == "send":
@@ -247,7 +271,7 @@ def log_input(log: _Log) -> LogInput:
 
 def _columns(log: _Log, appends: Sequence[tuple[int, ...]]) -> LogInput:
     columns = [np.array(column, dtype=np.int64) for column in zip(*appends, strict=True)]
-    reads = [pair for *_, pairs in log.polls for pair in pairs]
+    reads = [pair for row in log.polls for pair in row[4]]
     return LogInput(
         len(log.keys),
         appends=Appends(*columns) if columns else Appends(),
@@ -257,7 +281,7 @@ def _columns(log: _Log, appends: Sequence[tuple[int, ...]]) -> LogInput:
             invoke=_ints([row[1] for row in log.polls]),
             ret=_ints([row[2] for row in log.polls]),
             op=_ints([row[3] for row in log.polls]),
-            asked=_ints([-1 for _ in log.polls]),
+            asked=_ints([row[5] for row in log.polls]),
             offset=_ints([offset for offset, _ in reads]),
             value=_ints([value for _, value in reads]),
         ),
@@ -295,12 +319,9 @@ class _Names:
 
 
 def _anomaly(calls: Sequence[Call], violation: LogViolation, names: _Names, grades: str) -> Anomaly:
-    words = "; ".join(call.words() for call in calls if call.line in violation.ops)
     key = names.keys[violation.queue]
-    where = f"log {key!r}, " if key is not None else ""
-    values = ", ".join(repr(names.values[value]) for value in violation.values if 0 <= value < len(names.values))
-    sentence = (
-        f"{violation.kind} at {where}offsets {violation.low} to {violation.high} ({values}). Proof: {words}.{grades}"
-    )
+    where = f"log {shown(key)}" if key is not None else "the log"
+    meaning = clause("log", violation, lambda value: shown(names.values[value]), where)
+    sentence = f"{violation.kind}: {meaning}. Proof: {proof(calls, violation.ops)}.{grades}"
     details = {"low": violation.low, "high": violation.high, "count": violation.count}
     return Anomaly(violation.kind, sentence, violation.ops, details)

@@ -2,10 +2,11 @@
 
 Question: which enqueues and dequeues does this history mean?
 
-Model. ``enqueue v``; ``dequeue`` answers a value, or nil (or ``empty``) for an empty queue; an unknown dequeue may have
-taken anything; a failed one took nothing. ``drain`` answers a list: all of them came out during the call, in any order,
-and then the queue was empty. Where values are distinct that was not before the last of them was put in: with that, it
-may as well have been before they came out, since they could have come and gone just then.
+Model. ``enqueue v``; ``dequeue`` answers a value, or nil (or ``empty``, ``exhausted``, where nobody put that in) for an
+empty queue; an unknown dequeue may have taken anything; a failed one took nothing. ``drain`` answers a list: all of
+them came out during the call, in any order, and then the queue was empty. Where values are distinct that was not before
+the last of them was put in: with that, it may as well have been before they came out, since they could have come and
+gone just then.
 
 Limits. An unknown drain, and unknown dequeues of a bag with repeated values, do not fit.
 """
@@ -17,16 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from checkers.external.calls import Call, DoesNotFit, by_key, frozen, malformed
+from checkers.external.calls import Call, DoesNotFit, by_key, malformed, proof
+from checkers.external.values import frozen, shown
 from checkers.history.columns import NEVER
 from checkers.logs.columns import ACKED, FAILED, UNKNOWN
+from checkers.objects.kinds import clause
 from checkers.objects.models import IMPOSSIBLE, Arg, Model, bag, fifo
-from checkers.objects.queue import QueueInput, check_queue, total_queue
+from checkers.objects.queue import REPEATED, QueueInput, check_queue, total_queue
+from checkers.objects.result import Violation
 from checkers.objects.search import Operation, search_parts
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _OUTCOMES = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}
-_EMPTY = (None, "empty", "exhausted")
+_SAYS_EMPTY = ("empty", "exhausted")
+"""Answers that say that nothing was there, unless they were put in as values."""
 DRAINED = "drained"
 """Kind of the row that says that a queue was empty when a drain ended."""
 
@@ -37,19 +42,18 @@ def check_foreign_queue(calls: Sequence[Call], place: str, refusals: bool, *, or
     measures: dict[str, Any] = {"operations": len(calls)}
     repeated = []
     for part in by_key(calls).values():
-        rows = [row for call in part for row in rows_of(call, place)]
-        values = [row[1] for row in rows if row[0] == "enqueue"]
-        if len(set(values)) < len(values):
+        rows = rows_of(part, place)
+        queue, names = columns_of(rows)
+        result = check_queue(queue, ordered=ordered)
+        if not result.violations and REPEATED in result.unknown:
             repeated.append(rows)
             continue
-        queue, names = columns_of(rows)
         totals = total_queue(queue)
         measures |= {field: measures.get(field, 0) + getattr(totals, field) for field in totals.__slots__}
-        result = check_queue(queue, ordered=ordered)
-        if result.violations or result.unknown:
+        if result.holds is not True:
             anomalies = tuple(_anomaly(calls, violation, names) for violation in result.violations)
             outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN
-            return Verdict(name, outcome, anomalies, measures, result.unknown)
+            return Verdict(name, outcome, anomalies, measures, result.reasons)
     return _searched(name, calls, repeated, ordered, measures)
 
 
@@ -57,9 +61,21 @@ Row = tuple[str, Any, int, int | None, str, int]
 """(kind, value, call, ret, type, line)"""
 
 
-def rows_of(call: Call, place: str) -> list[Row]:
-    """What one call put in or took out."""
+def rows_of(calls: Sequence[Call], place: str) -> list[Row]:
+    """What the calls on one queue put in or took out."""
+    put_in = {frozen(call.asked) for call in calls if call.f == "enqueue"}
+    rows = [row for call in calls for row in _rows_of(call, put_in, place)]
+    for word in put_in.intersection(_SAYS_EMPTY):
+        came = [kind for kind, value, *_ in rows if value == word and kind in ("enqueue", "dequeue")]
+        if came.count("dequeue") > came.count("enqueue"):
+            raise DoesNotFit(f"{shown(word)} was put in, and it may also say that the queue was empty")
+    return rows
+
+
+def _rows_of(call: Call, put_in: set[Any], place: str) -> list[Row]:
     if call.f == "enqueue":
+        if call.asked is None:
+            raise malformed(place, call, "nil says that a queue is empty, so it cannot be put in")
         return [("enqueue", frozen(call.asked), call.call, call.ret, call.type, call.line)]
     if call.f == "drain":
         return _drain(call, place)
@@ -69,8 +85,9 @@ def rows_of(call: Call, place: str) -> list[Row]:
         return []
     if call.type == "info":
         return [("crashed", None, call.call, None, "info", call.line)]
-    kind = "empty" if call.answered in _EMPTY else "dequeue"
-    return [(kind, frozen(call.answered), call.call, call.ret, "ok", call.line)]
+    value = frozen(call.answered)
+    is_empty = value is None or (value not in put_in and str(call.answered) in _SAYS_EMPTY)
+    return [("empty" if is_empty else "dequeue", value, call.call, call.ret, "ok", call.line)]
 
 
 def _drain(call: Call, place: str) -> list[Row]:
@@ -127,21 +144,10 @@ def _begun(row: Row, since: dict[int, int]) -> int:
     return min(max(row[2], since[row[5]]), ret)
 
 
-_MEANS = {
-    "VFresh": "came out although it was never (or not yet) put in",
-    "VRepet": "came out twice",
-    "VOrd": "came out in the wrong order",
-    "VWit": "the queue was said to be empty while it cannot have been",
-    "lost-overtaken": "never came out, although one put in later did",
-    "lost-empty": "never came out, and yet the queue was said to be empty",
-}
-
-
-def _anomaly(calls: Sequence[Call], violation: Any, names: dict[int, Any]) -> Anomaly:
-    values = ", ".join(repr(names[value]) for value in violation.values)
-    words = "; ".join(call.words() for call in calls if call.line in violation.ops)
-    sentence = f"{values}: {_MEANS[violation.kind]}. Proof: {words}"
-    return Anomaly(violation.kind, sentence, violation.ops, {"values": [repr(names[v]) for v in violation.values]})
+def _anomaly(calls: Sequence[Call], violation: Violation, names: dict[int, Any]) -> Anomaly:
+    meaning = clause("queue", violation, lambda value: shown(names[value]))
+    sentence = f"{violation.kind}: {meaning}. Proof: {proof(calls, violation.ops)}"
+    return Anomaly(violation.kind, sentence, violation.ops, {"values": [shown(names[v]) for v in violation.values]})
 
 
 def _searched(

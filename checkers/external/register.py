@@ -8,14 +8,18 @@ Limits. A read that answered nil read the initial value. Values of any kind are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from checkers.external.calls import Call, DoesNotFit, by_key, frozen, malformed
+from checkers.external.calls import Call, DoesNotFit, by_key, malformed, proof
+from checkers.external.values import frozen, shown
 from checkers.history.columns import NEVER
+from checkers.objects.kinds import clause
 from checkers.objects.models import Arg, Model, key, mutex, register
 from checkers.objects.register import INITIAL, RegisterInput, check_register
+from checkers.objects.result import Violation
 from checkers.objects.search import Operation, SearchResult, search_parts
 from checkers.objects.window import window_of
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -25,17 +29,30 @@ def check_foreign_register(calls: Sequence[Call], place: str, refusals: bool) ->
     """read, write and cas by key."""
     parts = [register_part(part, place, refusals) for part in by_key(calls).values()]
     undecided = []
-    for part in parts:
-        result = check_register(_columns(part)) if _is_distinct(part) else None
-        if result is not None and result.violations:
-            violation = result.violations[0]
-            words = "; ".join(_words(calls, line) for line in violation.ops)
-            values = _shown(part, violation.values)
-            anomaly = Anomaly(violation.kind, f"{violation.kind}{values}: {words}", violation.ops)
+    for its, part in zip(by_key(calls).values(), parts, strict=True):
+        numbers = _numbers(part)
+        result = check_register(_columns(part, numbers))
+        if result.violations:
+            anomaly = _anomaly(its, result.violations[0], {number: value for value, number in numbers.items()})
             return Verdict("register", Outcome.FAIL, (anomaly,), _measures(calls, parts, 0))
-        if result is None or result.unknown:
+        if result.unknown:
             undecided.append(part)
     return _searched("register", calls, undecided, register(), len(parts))
+
+
+def _anomaly(calls: Sequence[Call], violation: Violation, names: dict[int, Any]) -> Anomaly:
+    """A violation of a theorem in words; what is read though it was refused is told with the refusals."""
+    refused = _refused_writes(calls, names[violation.values[0]]) if violation.kind == "phantom" else ()
+    if refused:
+        violation = replace(violation, kind="failed-write-visible", ops=(*refused, *violation.ops))
+    meaning = clause("register", violation, lambda value: shown(names[value]))
+    sentence = f"{violation.kind}: {meaning}. Proof: {proof(calls, violation.ops)}"
+    return Anomaly(violation.kind, sentence, violation.ops, {"values": [shown(names[v]) for v in violation.values]})
+
+
+def _refused_writes(calls: Sequence[Call], value: Any) -> tuple[int, ...]:
+    failed = (call for call in calls if call.f == "write" and call.type == "fail")
+    return tuple(call.line for call in failed if frozen(call.asked) == value)
 
 
 def check_foreign_kv(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
@@ -80,24 +97,24 @@ def _stuck(calls: Sequence[Call], result: SearchResult, part: list[Operation], m
     if result.proof:
         return _late(calls, result.proof, stuck)
     window = window_of(part, model, stuck)
-    states = " or ".join(repr(state) for state in result.states[:4])
+    states = " or ".join(shown(state) for state in result.states[:4])
     more = f" (or {len(result.states) - 4} more)" if len(result.states) > 4 else ""
     sentence = (
-        f"no order agrees with {_words(calls, stuck.op)}: whatever is tried, the state before its return is "
+        f"no order agrees with {proof(calls, (stuck.op,))}: whatever is tried, the state before its return is "
         f"{states}{more}, and no open operation leads from there to its answer. Proof, from the state "
-        f"{window.initial!r} on: {_listed(calls, window.operations)}"
+        f"{shown(window.initial)} on: {_listed(calls, window.operations)}"
     )
-    details = {"states": [repr(state) for state in result.states[:16]], "from": repr(window.initial)}
+    details = {"states": [shown(state) for state in result.states[:16]], "from": shown(window.initial)}
     return Anomaly("no-order", sentence, _ops(stuck, window.operations), details)
 
 
-def _late(calls: Sequence[Call], proof: Sequence[Operation], stuck: Operation) -> Anomaly:
+def _late(calls: Sequence[Call], last: Sequence[Operation], stuck: Operation) -> Anomaly:
     """Operations that have no order, whatever came before them."""
     sentence = (
-        f"no order agrees with {_words(calls, stuck.op)}: from no state at all is there one for the operations up to "
-        f"it. Proof: {_listed(calls, proof)}"
+        f"no order agrees with {proof(calls, (stuck.op,))}: from no state at all is there one for the operations up to "
+        f"it. Proof: {_listed(calls, last)}"
     )
-    return Anomaly("no-order", sentence, _ops(stuck, proof), {"from": "any state"})
+    return Anomaly("no-order", sentence, _ops(stuck, last), {"from": "any state"})
 
 
 def _listed(calls: Sequence[Call], operations: Sequence[Operation]) -> str:
@@ -108,15 +125,6 @@ def _listed(calls: Sequence[Call], operations: Sequence[Operation]) -> str:
 def _ops(stuck: Operation, operations: Sequence[Operation]) -> tuple[int, ...]:
     """The operation in question first."""
     return (stuck.op, *sorted(operation.op for operation in operations if operation.op != stuck.op))
-
-
-def _words(calls: Sequence[Call], line: int) -> str:
-    return next((call.words() for call in calls if call.line == line), f"{calls[0].unit} {line}")
-
-
-def _shown(part: list[Operation], values: tuple[int, ...]) -> str:
-    names = {number: value for value, number in _numbers(part).items()}
-    return f" ({', '.join(repr(names.get(value)) for value in values)})" if values else ""
 
 
 def _measures(calls: Sequence[Call], parts: list[list[Operation]], configurations: int) -> dict[str, Any]:
@@ -150,7 +158,7 @@ def _swap(call: Call, place: str, refusals: bool) -> list[Operation]:
     if not isinstance(value, tuple) or len(value) != 2:
         raise malformed(place, call, "a swap needs a pair [old new]")
     if call.type == "fail":
-        return [_operation(call, ("refused", value[0]))] if refusals else []
+        return [_operation(call, ("refused", value[0]))] if refusals and not call.error else []
     return [_operation(call, ("cas", *value))]
 
 
@@ -168,12 +176,6 @@ def kv_part(part: list[Call], place: str) -> list[Operation]:
     return operations
 
 
-def _is_distinct(part: list[Operation]) -> bool:
-    """Whether every written value is new and none is the initial one."""
-    written = [operation.arg[-1] for operation in part if operation.arg[0] in ("write", "cas")]
-    return len(set(written)) == len(written) and None not in written
-
-
 def _numbers(part: list[Operation]) -> dict[Any, int]:
     """Values as numbers in the order of first mention; nil is the initial value."""
     numbers: dict[Any, int] = {None: INITIAL}
@@ -183,9 +185,7 @@ def _numbers(part: list[Operation]) -> dict[Any, int]:
     return numbers
 
 
-def _columns(part: list[Operation]) -> RegisterInput:
-    numbers = _numbers(part)
-
+def _columns(part: list[Operation], numbers: dict[Any, int]) -> RegisterInput:
     def columns(kind: str) -> list[Any]:
         some = [operation for operation in part if operation.arg[0] == kind]
         rows = [

@@ -2,8 +2,7 @@
 
 Question: does every read show exactly what had been added by then?
 
-Forms, by key: ``add v``; ``read`` → all values. Jepsen's independent keys inside the values (``add [k v]``, ``read [k
-nil]`` → ``[k [values]]``, or the values alone) are told apart where every add and every read has that form.
+Forms, by key: ``add v``; ``read`` → all values, as a list or a set.
 
 Beside the verdict, Jepsen's set-full accounts: lost, stale, never read.
 
@@ -13,37 +12,27 @@ Limits. Nothing is removed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from checkers.external.calls import Call, by_key, frozen, malformed
+from checkers.external.calls import Call, by_key, malformed, proof
+from checkers.external.values import frozen, shown
 from checkers.history.columns import NEVER, Ints
 from checkers.logs.columns import ACKED, FAILED, UNKNOWN
+from checkers.objects.kinds import clause
 from checkers.objects.result import Violation
 from checkers.objects.sets import SetInput, check_set, fates
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _OUTCOMES = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}
 
-_MEANS = {
-    "phantom": "was read, but never added",
-    "failed-append-visible": "was certainly refused, and yet it was read",
-    "duplicated-in-read": "stands twice in one read",
-    "reads-disagree": "one read has the first and not the second, another the second and not the first",
-    "stale-or-lost": "was acknowledged, and a read that began later lacks it",
-    "went-backwards": "a read lacks what an earlier one had shown",
-    "read-from-future": "was read before it was added",
-    "real-time-order": "a read has the first without the second, which was acknowledged before the first was added",
-}
-
 
 def check_foreign_set(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """Sets by key; *refusals* do not matter."""
     anomalies: list[Anomaly] = []
     measures = {"operations": len(calls), "objects": 0, "lost": 0, "stale": 0, "never_read": 0}
-    for part in by_key(_keyed(calls)).values():
+    for part in by_key(calls).values():
         columns, names = _columns(part, place)
         fate = fates(columns)
         acked = columns.a_value[columns.a_outcome == ACKED]
@@ -56,26 +45,6 @@ def check_foreign_set(calls: Sequence[Call], place: str, refusals: bool) -> Verd
         reason = "nothing was read: nothing to compare the acknowledgements with"
         return Verdict("set", Outcome.UNKNOWN, measures=measures, reasons=(reason,))
     return Verdict("set", Outcome.FAIL if anomalies else Outcome.PASS, tuple(anomalies), measures)
-
-
-def _keyed(calls: Sequence[Call]) -> list[Call]:
-    """Independent keys inside the values become keys of the calls: of ``[k v]``, of ``[k nil]`` that a read asks."""
-    pairs = [call.asked for call in calls]
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        return list(calls)
-    if any(pair[1] is not None for pair, call in zip(pairs, calls, strict=True) if call.f == "read"):
-        return list(calls)
-    return [_with_key(call) for call in calls]
-
-
-def _with_key(call: Call) -> Call:
-    key, value = call.asked
-    if call.f != "read":
-        return replace(call, key=frozen(key), asked=value)
-    answered = call.answered
-    if isinstance(answered, list) and len(answered) == 2 and answered[0] == key and isinstance(answered[1], list):
-        answered = answered[1]
-    return replace(call, key=frozen(key), answered=answered)
 
 
 def _columns(part: list[Call], place: str) -> tuple[SetInput, dict[int, Any]]:
@@ -110,15 +79,7 @@ def _transposed(rows: list[tuple[int, ...]], width: int) -> list[Ints]:
 
 
 def _anomaly(calls: Sequence[Call], violation: Violation, names: dict[int, Any]) -> Anomaly:
-    values = ", ".join(repr(names[value]) for value in violation.values)
-    words = "; ".join(_short(call) for op in violation.ops for call in calls if call.line == op)
     more = f" ({violation.count} such cases)" if violation.count > 1 else ""
-    sentence = f"{values + ': ' if values else ''}{_MEANS[violation.kind]}{more}. Proof: {words}"
-    return Anomaly(violation.kind, sentence, violation.ops, {"values": [repr(names[v]) for v in violation.values]})
-
-
-def _short(call: Call) -> str:
-    """A read of a large set is told by its size."""
-    if call.f == "read" and isinstance(call.answered, list | frozenset) and len(call.answered) > 8:
-        return f"{call.unit} {call.line}: process {call.process} read {len(call.answered)} values"
-    return call.words()
+    meaning = clause("set", violation, lambda value: shown(names[value]))
+    sentence = f"{violation.kind}: {meaning}{more}. Proof: {proof(calls, violation.ops)}"
+    return Anomaly(violation.kind, sentence, violation.ops, {"values": [shown(names[v]) for v in violation.values]})

@@ -21,8 +21,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from checkers.external.calls import Call, by_key
+from checkers.external.calls import Call, by_key, proof
 from checkers.external.queue import columns_of, rows_of
+from checkers.external.values import frozen, shown
 from checkers.objects.queue import total_queue
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -40,7 +41,7 @@ def check_foreign_total_queue(calls: Sequence[Call], place: str, refusals: bool)
     anomalies: list[Anomaly] = []
     measures: dict[str, Any] = {"operations": len(calls)}
     for part in by_key(calls).values():
-        rows = [row for call in part for row in rows_of(call, place)]
+        rows = rows_of(part, place)
         totals = total_queue(columns_of(rows)[0])
         measures |= {name: measures.get(name, 0) + getattr(totals, name) for name in totals.__slots__}
         faults = _faults(rows)
@@ -71,9 +72,14 @@ def _faults(rows: Sequence[tuple[str, Any, int, int | None, str, int]]) -> dict[
 def _anomaly(calls: Sequence[Call], kind: str, values: Counter[Any]) -> Anomaly:
     """The first of *values*, with the operations that named it."""
     value = next(iter(values))
-    named = [call for call in calls if value in (call.asked, call.answered) and call.type != "fail"]
-    words = "; ".join(call.words() for call in named[:4])
+    named = [call.line for call in calls if value in _on(call) and call.type != "fail"]
     others = f" ({len(values)} such values)" if len(values) > 1 else ""
-    sentence = f"{value!r} {_MEANS[kind]}{others}. Proof: {words}"
-    details = {"values": [repr(value) for value in list(values)[:20]], "count": values.total()}
-    return Anomaly(kind, sentence, tuple(call.line for call in named[:4]), details)
+    sentence = f"{kind}: {shown(value)} {_MEANS[kind]}{others}. Proof: {proof(calls, named)}"
+    details = {"values": [shown(value) for value in list(values)[:20]], "count": values.total()}
+    return Anomaly(kind, sentence, tuple(named), details)
+
+
+def _on(call: Call) -> tuple[Any, ...]:
+    """The values that a call put in or took out."""
+    answered = frozen(call.answered)
+    return frozen(call.asked), answered, *(answered if call.f == "drain" and isinstance(answered, tuple) else ())
