@@ -11,6 +11,7 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
     separates            nothing passes between left and right; the fault's ``ports`` narrow it
     takes                data is gone: unforced (what no force had reached), damaged (from a damaged record on), all,
                          replaced (all but what the copy of a slave has)
+    slows                everything passes between left and right, late, or not all of it; connections were reset once
     fails-forces         every force fails and writes nothing
     fills-disk           no space for new files
     steps-clock          the wall clock differs from that of all others
@@ -22,7 +23,7 @@ What has a duration ends with the heal, or with the process. ``at`` says when: w
 much. A verb lists its effects (``Verb.effects``); the injector writes those of each fault into its ``resolve`` event,
 so that a history can be judged without the code that made it.
 
-Limits. Effects of load on clients, of slow links and disks have no words yet: a verb that needs one adds it here and in
+Limits. Effects of load on clients and of slow disks have no words yet: a verb that needs one adds it here and in
 the checkers' reader (``checkers/history/effects.py``), and a test holds the two lists against each other.
 """
 
@@ -37,6 +38,7 @@ Does = Literal[
     "starts",
     "freezes",
     "separates",
+    "slows",
     "takes",
     "fails-forces",
     "fills-disk",

@@ -2,6 +2,7 @@
 
 from faults.catalogue.clock import STEP_CLOCK
 from faults.catalogue.disk import CUT_POWER, FAIL_SYNC, FLIP_BITS
+from faults.catalogue.links import DROP_FRAMES, SLOW_LINK
 from faults.catalogue.loss import ADOPT_SLAVE, WIPE
 from faults.catalogue.network import ISOLATE, PARTITION
 from faults.catalogue.operator import PROMOTE, RECONFIGURE
@@ -12,7 +13,7 @@ from faults.verb import Verb
 _ALL = (
     *(KILL, STOP, PAUSE, RESTART),
     *(CUT_POWER, FAIL_SYNC, FLIP_BITS, FILL_DISK, WIPE, ADOPT_SLAVE),
-    *(PARTITION, ISOLATE),
+    *(PARTITION, ISOLATE, SLOW_LINK, DROP_FRAMES),
     STEP_CLOCK,
     *(RECONFIGURE, PROMOTE),
 )

@@ -171,6 +171,32 @@ class ClockLevers(Nodes, Protocol):
         """By how many milliseconds the node's wall clock was stepped in all."""
 
 
+class LinkLevers(Nodes, Protocol):
+    """Connections between nodes go through proxies that shape what passes."""
+
+    @act(of="name")
+    def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
+        """From now on a *toxic* of the proxy (``faults/mechanisms/frameproxy/toxics.py``) is on every connection
+        between the sides, in the direction that its attribute ``stream`` names, else in both. Connections that were
+        there are reset, once."""
+
+    @act(of="name")
+    def unshape_links(self, name: str) -> None:
+        """The toxic is gone, what it held goes on; no error if there is none."""
+
+    def links_shaped(self, name: str, patience_ms: int = 0) -> tuple[int, int]:
+        """(proxies whose toxic is in force as their server says, connections that go through them now); waits so long
+        for the first connection."""
+
+    def frames_hit(self, name: str, patience_ms: int = 0) -> tuple[int, int]:
+        """(frames that the rule fits, frames that it has acted on), of a toxic that acts on frames; waits so long for
+        the first one."""
+
+    def answers_after_ms(self, source: str, target: str, patience_ms: int) -> int:
+        """A real request by RocketMQ's protocol from *source* to the client port of *target*: after how many
+        milliseconds the answer was there; −1 if none came in time."""
+
+
 FAMILIES: Final[dict[str, type]] = {
     "process": ProcessLevers,
     "pause": PauseLevers,
@@ -181,6 +207,7 @@ FAMILIES: Final[dict[str, type]] = {
     "configuration": ConfigurationLevers,
     "space": SpaceLevers,
     "clock": ClockLevers,
+    "links": LinkLevers,
 }
 """Every family by its name: what a verb needs, what a backend can."""
 

@@ -16,8 +16,3 @@ Run as a module it is a server, with toxiproxy's options: ``-host 127.0.0.1 -por
 Limits. A proxy ends TCP: a peer's connect succeeds although nobody can be reached (its first request then waits), where
 a packet filter would let it wait in the connect.
 """
-
-from faults.mechanisms.frameproxy.proxy import Proxies, Proxy
-from faults.mechanisms.frameproxy.toxics import Toxic
-
-__all__ = ["Proxies", "Proxy", "Toxic"]

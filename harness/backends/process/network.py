@@ -91,16 +91,16 @@ class NamespaceNetwork:
             netns.add_host(namespace, self.host(client))
 
     def argv(self, node: str, argv: Sequence[str]) -> list[str]:
-        return netns.argv_inside(self._namespace(node), argv)
+        return netns.argv_inside(self.namespace(node), argv)
 
     def open_socket(self, node: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
-        return netns.open_socket(self._namespace(node), kind)
+        return netns.open_socket(self.namespace(node), kind)
 
     def cut(self, cut: Cut) -> None:
         left, right = self._hosts_of(cut.left), self._hosts_of(cut.right)
         drops = [nft.Drop(left, right, cut.port_class)]
         drops += [] if cut.one_way else [nft.Drop(right, left, cut.port_class)]
-        for namespace in dict.fromkeys(self._namespace(node) for node in (*cut.left, *cut.right)):
+        for namespace in dict.fromkeys(self.namespace(node) for node in (*cut.left, *cut.right)):
             nft.install(namespace, cut.name, drops)
 
     def uncut(self, name: str) -> None:
@@ -118,7 +118,8 @@ class NamespaceNetwork:
         self._owed.promise(f"the namespace of {node}", undo.delete_namespace(netns.namespace_name(self._tag, node)))
         return netns.create_node(self._tag, node, self._port_count, hosts)
 
-    def _namespace(self, node: str) -> str:
+    def namespace(self, node: str) -> str:
+        """The one that the node's sockets are in."""
         return self._namespaces.get(node) or self._namespaces[CLIENTS]
 
     def _hosts_of(self, nodes: Sequence[str]) -> tuple[str, ...]:

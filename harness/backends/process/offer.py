@@ -31,7 +31,12 @@ def capabilities() -> Capabilities:
         ),
         "clock": Ability("libfaketime, preloaded", has.clocks, "a jump needs a wall clock of its own for every node"),
     }
-    return Capabilities(servers, clients={"network": network})
+    links = Ability(
+        "proxies in the nodes' namespaces (toxiproxy, or ours)",
+        has.namespaces,
+        "a proxy on a link needs a network of its own for every node",
+    )
+    return Capabilities({**servers, "links": links}, clients={"network": network, "links": links})
 
 
 def open_world(order: Order) -> World:

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from faults.errors import FaultTrouble
 from faults.journal import HealJournal
-from faults.levers import Levers
+from faults.levers.acts import Joined
 from faults.mechanisms import alive, pidfd, undo
 from faults.mechanisms.command import call
 from harness.backends.backend import ClientPeer, NodeSpec, Target
@@ -40,7 +40,8 @@ from harness.backends.process.disks import Disks
 from harness.backends.process.forces import Forces
 from harness.backends.process.launching import Launcher, ProcessLauncher
 from harness.backends.process.levers import TABLES, ProcessLevers
-from harness.backends.process.network import Network
+from harness.backends.process.links import Links, NoLinks
+from harness.backends.process.network import NamespaceNetwork, Network
 from harness.backends.process.node import Node
 from harness.backends.process.owed import Owed
 from harness.backends.process.turning import TurningLoop
@@ -96,10 +97,19 @@ class RealBackend:
         self._turning = TurningLoop(self._read_all_notes)
         self._loop = self._turning.loop
         self._forces = Forces(self._tag, self._scratch)
-        self.levers: Levers = ProcessLevers(
-            self._network, self._disks, self._nodes, self._alive, self._start, self._forces
-        )
+        levers = ProcessLevers(self._network, self._disks, self._nodes, self._alive, self._start, self._forces)
+        self.levers: Any = Joined(levers, self._make_links())
         atexit.register(self.close)
+
+    def _make_links(self) -> Links | NoLinks:
+        if isinstance(self._network, NamespaceNetwork):
+            return Links(self._tag, self._scratch, self._owed, self._network, self._kind_of)
+        return NoLinks("all nodes are on the loopback")
+
+    def _kind_of(self, node: str) -> str:
+        """``broker`` or ``namesrv``; empty for clients, which serve nobody."""
+        found = self._nodes.get(node)
+        return found.spec.kind if found is not None and found.spec.kind in ("broker", "namesrv") else ""
 
     def _make_parts(self) -> Parts:
         """Networks, disks and processes of this world; ``BackendUnavailable`` with what is missing."""

@@ -42,6 +42,8 @@ class World:
         self.failing: dict[str, int] = {}
         self.mended: dict[str, int] = {}
         self.forces_asked_for, self.log_bytes, self.flipped_back = 7, 100_000, -1
+        self.links: dict[str, tuple[Cut, str, Mapping[str, int | str]]] = {}
+        self.answer_ms, self.proxied_connections, self.frames = 3, 2, (5, 1)
         self.broken: dict[str, BaseException | None] = {}
         self.steps: list[HealStep] = []
         self.calls: list[tuple[str, str]] = []
@@ -148,6 +150,28 @@ class World:
             and ((source in cut.left and target in cut.right) or (source in cut.right and target in cut.left))
             for cut in self.cuts.values()
         )
+
+    def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
+        self.links[link.name] = (link, toxic, attributes)
+
+    def unshape_links(self, name: str) -> None:
+        self.links.pop(name, None)
+
+    def links_shaped(self, name: str, patience_ms: int = 0) -> tuple[int, int]:
+        return (1, self.proxied_connections) if name in self.links else (0, 0)
+
+    def frames_hit(self, name: str, patience_ms: int = 0) -> tuple[int, int]:
+        return self.frames if name in self.links else (0, 0)
+
+    def answers_after_ms(self, source: str, target: str, patience_ms: int) -> int:
+        if "dead" in (self.states[source], self.states[target]):
+            return -1
+        late = [
+            2 * int(attributes["latency"])
+            for link, toxic, attributes in self.links.values()
+            if toxic == "latency" and {source, target} & {*link.left} and {source, target} & {*link.right}
+        ]
+        return self.answer_ms + sum(late)
 
     def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
         return [HealStep(f"undo_{verb}", {"of": node_or_cut})] if self.steps else []

@@ -12,7 +12,8 @@ from faults.levers.acts import Joined, Watched, acts_of, levers_of
 from faults.plan import bind_fault
 from suites.unit.faults.conftest import World
 
-ON = {"partition": "clients | masters", "adopt_slave": "one of masters"}
+ACROSS = "clients | masters"
+ON = {"partition": ACROSS, "slow_link": ACROSS, "drop_frames": ACROSS, "adopt_slave": "one of masters"}
 OPTIONS = {"reconfigure": {"set": "flushIntervalCommitLog=200"}}
 
 
