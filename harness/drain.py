@@ -17,9 +17,10 @@ cycle names it. Messages sent while the drain goes on are read, too, but the rec
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
-from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
+from harness.workloads.measuring import BATCH_MAX, MALFORMED, PAUSE_NS, MeasuringClient, Process, Pulled
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import Environment
 
@@ -43,11 +44,13 @@ Where = Callable[[QueueAddress], QueueAddress]
 class _Draining:
     """One queue. ``end`` is its recorded maximum, −1 while unknown."""
 
-    __slots__ = ("end", "is_drained", "position", "process", "queue", "status")
+    __slots__ = ("end", "is_drained", "one_by_one_to", "position", "process", "queue", "status")
 
     def __init__(self, queue: QueueAddress, process: Process) -> None:
         self.queue, self.process = queue, process
         self.position = self.end = -1
+        self.one_by_one_to = -1
+        """Up to this offset an answer was damaged: each message is asked for alone, so that only those are missed."""
         self.is_drained = False
         self.status = "not asked"
 
@@ -95,7 +98,9 @@ class Drainer(MeasuringClient):
         elif d.end < 0:
             self.query(env, d.process, queue, words.query_max, lambda env, offset: self._told_end(env, d, offset))
         else:
-            self.pull(env, d.process, queue, d.position, lambda env, p: self._got(env, d, p), f=words.pull)
+            at_most = 1 if d.position < d.one_by_one_to else BATCH_MAX
+            then = partial(self._got, d=d)
+            self.pull(env, d.process, queue, d.position, then, f=words.pull, at_most=at_most)
 
     def _told_begin(self, env: Environment, d: _Draining, offset: int) -> None:
         d.position = offset
@@ -112,9 +117,15 @@ class Drainer(MeasuringClient):
         else:
             self._go_on(env, d)
 
-    def _got(self, env: Environment, d: _Draining, pulled: Pulled) -> None:
+    def _got(self, env: Environment, pulled: Pulled, d: _Draining) -> None:
         d.status = pulled.status
-        if pulled.next_offset >= 0 and pulled.next_offset != d.position:
+        if pulled.status == MALFORMED and d.position >= d.one_by_one_to:
+            d.one_by_one_to = d.position + BATCH_MAX
+            self._go_on(env, d)
+        elif pulled.status == MALFORMED:
+            d.position += 1
+            self._go_on(env, d)
+        elif pulled.next_offset >= 0 and pulled.next_offset != d.position:
             d.position = pulled.next_offset
             self._go_on(env, d)
         elif pulled.status == "PULL_NOT_FOUND" and d.position >= d.end:

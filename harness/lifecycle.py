@@ -266,10 +266,23 @@ class Life:
         self._enter("drain")
         self._learn_roles()
         clients, stage = len(client_names(self.scenario)), self._stage_value
-        self._drain_by(Drainer(stage, f"client-{clients + 1}", stage.queues, self._addressing.at))
+        queues = (*stage.queues, *self._queues_since(stage))
+        self._drain_by(Drainer(stage, f"client-{clients + 1}", queues, self._addressing.at))
         self._finish()
         if replicas := self._replicas():
             self._drain_by(Drainer(stage, f"client-{clients + 2}", replicas, lambda queue: queue, REPLICA))
+
+    def _queues_since(self, stage: Stage) -> list[QueueAddress]:
+        """Queues that the topic had not at the start and that somebody wrote to: one that is made again by a client has
+        as many as brokers give it by default."""
+        known = {queue.queue for queue in stage.queues}
+        found = []
+        for topic, broker, queue_id in self.recorder.queues():
+            number = self.recorder.queue(topic, broker, queue_id)
+            node = self._addressing.serves(broker)
+            if topic == stage.topic and number not in known and node is not None:
+                found.append(QueueAddress(number, broker, queue_id, node.node, node.address))
+        return found
 
     def _finish(self) -> None:
         """Let those who still read come to the end."""

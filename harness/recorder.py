@@ -155,6 +155,10 @@ class Recorder:
             self._put(Queue(number, topic, broker, queue_id))
         return number
 
+    def queues(self) -> list[tuple[str, str, int]]:
+        """(topic, broker, queue id) of every queue that was ever asked for, in the order of their numbers."""
+        return list(self._queues)
+
     def message(
         self,
         process: int,

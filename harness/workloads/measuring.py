@@ -57,6 +57,10 @@ _FAILED: Final = {"connect": "CONNECT_FAILED", "timeout": "TIMEOUT", "closed": "
 _SUSPEND, _SUBSCRIPTION = 2, 4
 
 
+MALFORMED: Final = "MALFORMED_BODY"
+"""An answer whose body holds no whole records."""
+
+
 class Process:
     """One logical client: its number now, and how many messages it has sent under it."""
 
@@ -181,8 +185,9 @@ class MeasuringClient:
         *,
         f: str = "pull",
         suspend: bool = False,
+        at_most: int = BATCH_MAX,
     ) -> None:
-        """Up to 32 messages from *offset*; with *suspend* the broker waits a second for one if there is none."""
+        """Messages from *offset* on, *at_most* so many; with *suspend* the broker waits a second if there is none."""
         op = self.recorder.invoke(process.number, f, queue=queue.queue, offset=offset, node=queue.node, group=GROUP)
 
         def answered(env: Environment, answer: Answer) -> None:
@@ -190,7 +195,7 @@ class MeasuringClient:
             then(env, self._pulled(op, f, process, queue, answer))
 
         self.in_flight += 1
-        request = Command(RequestCode.PULL_MESSAGE, self._pull_fields(queue, offset, suspend))
+        request = Command(RequestCode.PULL_MESSAGE, self._pull_fields(queue, offset, suspend, at_most))
         timeout_ns = SUSPENDED_TIMEOUT_NS if suspend else PULL_TIMEOUT_NS
         self.remoting.call(env, queue.address, request, timeout_ns, answered, close_on_timeout=True)
 
@@ -254,14 +259,14 @@ class MeasuringClient:
             self._keys = UniqueKeys(self.stage.backend.host(self.name), env.rng)
         return self._keys.make(env.wall())
 
-    def _pull_fields(self, queue: QueueAddress, offset: int, suspend: bool) -> dict[str, str]:
+    def _pull_fields(self, queue: QueueAddress, offset: int, suspend: bool, at_most: int) -> dict[str, str]:
         """RocketMQ: PullMessageRequestHeader, with the subscription in the request (no heartbeat is needed then)."""
         return {
             "consumerGroup": GROUP,
             "topic": self.stage.topic,
             "queueId": str(queue.queue_id),
             "queueOffset": str(offset),
-            "maxMsgNums": str(BATCH_MAX),
+            "maxMsgNums": str(at_most),
             "sysFlag": str(_SUBSCRIPTION | _SUSPEND if suspend else _SUBSCRIPTION),
             "commitOffset": "0",
             "suspendTimeoutMillis": str(SUSPEND_MS if suspend else 0),
@@ -306,8 +311,8 @@ class MeasuringClient:
         try:
             records = decode_records(answer.body)
         except RemoteWireError as error:
-            self._complete(op, f, "MALFORMED_BODY", process, detail=str(error))
-            return Pulled("MALFORMED_BODY", pulled.next_offset, 0)
+            self._complete(op, f, MALFORMED, process, detail=str(error))
+            return Pulled(MALFORMED, pulled.next_offset, 0)
         pulled.count = len(records)
         self._read(op, f, queue, records, pulled)
         return pulled
