@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),
     "list": Command("modes, faults, checkers, scenarios, promises, defects, backends, targets", "machine"),
     "lake": Command("keep many runs: add, ls, compact, verify; build the tables of all of them", "results", "results"),
+    "campaign": Command("thousands of drawn plans, simulated, over Spark; each failure once", "results", "results"),
     "compare": Command("is B worse than A? Paired runs, a judgement for each figure", "results", "results"),
     "dashboard": Command("one HTML page from the tables of a lake", "results", "results"),
     "namesrv": Command("run a reference NameServer", "reference"),

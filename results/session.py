@@ -2,7 +2,7 @@
 
 Question: embedded in this process, on a cluster, or on a Spark Connect server: which settings, and who ends what?
 
-Model. Where it runs is configuration: ``MQCHAOS_SPARK_MASTER`` (``local[*]`` by default, ``spark://host:7077``,
+Model. Where it runs is configuration: ``MQCHAOS_SPARK_MASTER`` (``local[*, 4]`` by default, ``spark://host:7077``,
 ``yarn``, ``k8s://…``) or ``MQCHAOS_SPARK_REMOTE`` (``sc://host:15002``); started by ``spark-submit`` it takes what
 that gives. A local session must start fast: no UI, the parallel collector, and the classes of Spark from an archive
 that the first session of a machine leaves in the cache folder (it halves the start). On a cluster none of that is set:
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+LOCAL: Final = "local[*, 4]"
+"""All cores; a task whose worker dies is tried again, as on a cluster."""
+
 STOP_S: Final = 30.0
 """How long the virtual machine may take to end; the first one of a machine writes its archive of classes then."""
 
@@ -83,8 +86,8 @@ def spark_session(name: str, *, partitions: int = 0) -> Iterator[SparkSession]:
 
 
 def where() -> str:
-    """``local[*]``, a master, or the address of a Spark Connect server."""
-    return os.environ.get("MQCHAOS_SPARK_REMOTE") or os.environ.get("MQCHAOS_SPARK_MASTER", "local[*]")
+    """:data:`LOCAL`, a master, or the address of a Spark Connect server."""
+    return os.environ.get("MQCHAOS_SPARK_REMOTE") or os.environ.get("MQCHAOS_SPARK_MASTER", LOCAL)
 
 
 def is_local() -> bool:

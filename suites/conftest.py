@@ -30,7 +30,9 @@ REAL_NODES = (
     "unit/faults/test_heal_journal.py",
     "unit/process/",
     "unit/reference/test_node_command.py",
+    "unit/results/test_campaign.py",
     "unit/results/test_marts.py",
+    "unit/results/test_recheck.py",
     "unit/runtime/test_process.py",
     "unit/test_benchmarks.py",
 )

@@ -1,4 +1,4 @@
-"""``mqchaos lake add|ls|compact|verify|marts``: many runs in one place, and the tables over all of them.
+"""``mqchaos lake add|ls|compact|verify|marts|recheck``: many runs in one place, and the tables over all of them.
 
 Question: how do runs get into the lake, what is in it, and how is it kept?
 
@@ -27,6 +27,7 @@ examples:
   mqchaos lake compact --drop-before 2026-01-01
   mqchaos lake verify                          read every page of every file
   mqchaos lake marts                           the tables over all runs (Spark; needs Java 17 or later)
+  mqchaos lake recheck                         judge all runs again, list what changed (--write: keep it)
 
 A lake is a path or a URI (file://, s3://, gs://, hdfs://).
 
@@ -38,7 +39,7 @@ exit codes:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``lake``."""
     parser.epilog = EPILOG
-    actions = parser.add_subparsers(dest="action", metavar="add|ls|compact|verify|marts", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="add|ls|compact|verify|marts|recheck", required=True)
     add = _action(actions, "add", "bring run folders in")
     add.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run folders, or folders of run folders")
     _action(actions, "ls", "what is in it")
@@ -47,6 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _action(actions, "verify", "read all of it and compare checksums, counts and records")
     marts = _action(actions, "marts", "build the tables over all runs with Spark")
     marts.add_argument("--out", type=Path, default=Path("marts"), metavar="DIR", help="where to (default: marts)")
+
+    again = _action(actions, "recheck", "judge all runs again with the checkers of today, over Spark")
+    again.add_argument("--write", action="store_true", help="keep the new verdicts, in run folders and lake")
+    again.add_argument("--costs", type=Path, metavar="FILE", help="write what each check cost, as Parquet")
 
 
 def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
@@ -59,7 +64,7 @@ def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """One of the five."""
+    """One of them."""
     from results.lake import Lake
 
     with _installed():
@@ -193,4 +198,26 @@ def _marts(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int
     return EXIT_PASS
 
 
-_ACTIONS: Final = {"add": _add, "ls": _ls, "compact": _compact, "verify": _verify, "marts": _marts}
+def _recheck(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int:
+    import pyarrow.parquet as pq
+
+    from results.lake.ingest import add
+    from results.recheck import changes, costs_of, recheck, write
+
+    total = len(lake.holders())
+    with Ticker(terminal) as ticker:
+        rows = recheck(lake, lambda done: ticker.tick(lambda: f"{done}/{total} runs judged"))
+    changed = changes(rows)
+    for change in changed:
+        terminal.result(f"{change.run}: {change.before} → {change.after or 'not judged'}: {change.what}")
+    terminal.result(f"{len(rows)} runs judged again, {len(changed)} are different")
+    if arguments.costs:
+        pq.write_table(costs_of(rows), arguments.costs)
+    if arguments.write:
+        terminal.result(add(write(rows), lake).words())
+    if arguments.json:
+        terminal.document({"runs": len(rows), "changed": [vars(change) for change in changed]})
+    return EXIT_PASS
+
+
+_ACTIONS: Final = {"add": _add, "ls": _ls, "compact": _compact, "verify": _verify, "marts": _marts, "recheck": _recheck}
