@@ -9,7 +9,8 @@ from harness.backends.backend import Backend, NodeSpec
 from reference_impl.environment import SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
-from reference_impl.wire.frame import Command
+from reference_impl.wire.fields import ext_fields
+from reference_impl.wire.frame import Command, encode_frame
 from suites.conformance.broker.backend_peer import Talker
 from suites.conformance.broker.peer import create_topic, max_offset, send
 from suites.conformance.replication.pair import SMALL_FILES, Pair, View
@@ -100,6 +101,13 @@ class GroupOfBrokers(Pair):
         answer = send(self.leader, topic, body)
         assert answer.code == 0, answer
         return int(answer.fields["queueOffset"])
+
+    def tell(self, node: str, topic: str, body: bytes) -> None:
+        """A send whose answer nobody waits for."""
+        fields = {"a": "PG", "b": topic, "c": "TBW102", "d": 4, "e": 0, "f": 0, "g": self.views[node].now_ms(), "h": 0}
+        fields |= {"i": "", "j": 0, "k": False, "m": False}
+        request = Command(Code.SEND_MESSAGE_V2, ext_fields(**fields), body)
+        self.write(f"{node}:told", encode_frame(request))
 
     def is_everywhere(self, topic: str, count: int) -> bool:
         """Every broker can serve *count* messages of queue 0."""

@@ -1,0 +1,158 @@
+"""Members of both implementations in one group, on real processes: they elect each other, replicate to each other, and
+have the same log in the end.
+
+Each group of three is led by each of its members in turn, as far as elections allow: the master is killed −9, the
+others go on, it comes back. Then the followers stand still while the master takes messages that nobody else gets; it is
+killed, the followers go on without it, and when it is back its tail has to go.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from faults.journal import HealJournal
+from harness.backends.backend import NodeSpec, Target
+from harness.backends.process import ProcessBackend
+from harness.worlds import open_target
+from reference_impl.dledger.entry import Entry, decode_record
+from reference_impl.environment import SECOND
+from reference_impl.wire.message import decode_record as decode_message
+from suites.conformance.broker.peer import create_topic, max_offset, send
+from suites.conformance.dledger.brokers import GroupOfBrokers
+
+PATIENCE_NS = 150 * SECOND
+
+
+class ByNode:
+    """``Target``: node → what runs there; the others are the reference's."""
+
+    has_roles = has_defects = False
+
+    def __init__(self, apache: str, nodes: tuple[str, ...]) -> None:
+        self._apache, self._reference, self._nodes = open_target(apache), open_target("reference"), nodes
+        self.name = f"reference,{','.join(nodes)}={apache}"
+
+    def prepare(self) -> None:
+        self._apache.prepare()
+
+    def at(self, node: str) -> Target:
+        return self._apache if node in self._nodes else self._reference
+
+    def role(self, spec: NodeSpec):  # type: ignore[no-untyped-def]
+        raise AssertionError("not simulated")
+
+    def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
+        return self.at(spec.name).command(spec, folder)
+
+
+def entries(brokers: GroupOfBrokers, node: str, into: Path) -> list[Entry]:
+    """The log in the files of a node that has stopped."""
+    brokers.backend.collect(node, into / node)
+    found: list[Entry] = []
+    for file in sorted(into.rglob(f"{node}/**/dledger-{node}/data/*")):
+        data, at = file.read_bytes(), 0
+        while (entry := decode_record(data, at)) is not None:
+            if found and (entry.index != found[-1].index + 1 or entry.term < found[-1].term):
+                return found
+            found.append(entry)
+            at += entry.size
+    return found
+
+
+class Story:
+    """What happens to one group, and what was acknowledged."""
+
+    def __init__(self, brokers: GroupOfBrokers) -> None:
+        self.brokers = brokers
+        self.acknowledged: list[bytes] = []
+        self.led: list[str] = []
+        self.number = 0
+
+    def send(self, count: int) -> None:
+        """*count* messages that are acknowledged; what is not is sent again under another number."""
+        for _ in range(count * 20):
+            if count == 0:
+                return
+            self.number += 1
+            body = b"m%d" % self.number
+            answer = send(self.brokers.leader, "T", body)
+            if answer.code == 0:
+                self.acknowledged.append(body)
+                count -= 1
+            else:
+                self.brokers.sleep(SECOND // 2)
+        raise AssertionError("not acknowledged")
+
+    def everybody_has_it(self) -> None:
+        brokers, leader = self.brokers, self.brokers.leader
+        brokers.until(lambda: len({max_offset(brokers.views[node], "T") for node in brokers.nodes}) == 1, PATIENCE_NS)
+        assert max_offset(leader, "T") >= len(self.acknowledged)
+
+    def fail_over(self) -> None:
+        brokers = self.brokers
+        old = brokers.master_node()
+        self.led.append(old)
+        brokers.kill(old)
+        new = brokers.wait_for_master(other_than=old)
+        create_topic(brokers.views[new], "T")
+        self.send(3)
+        brokers.start(old)
+        brokers.until(lambda: brokers.is_up(old), PATIENCE_NS)
+        self.everybody_has_it()
+
+    def leave_a_tail_behind(self) -> str:
+        """The node that has it."""
+        brokers = self.brokers
+        master, others = brokers.master_node(), brokers.followers()
+        for node in others:
+            brokers.backend.perform(lambda node=node: brokers.backend.levers.pause(node))  # type: ignore[misc]
+        for number in range(3):
+            brokers.tell(master, "T", b"tail%d" % number)  # one who steps down may never answer
+        brokers.sleep(SECOND)
+        brokers.kill(master)
+        for node in others:
+            brokers.backend.perform(lambda node=node: brokers.backend.levers.resume(node))  # type: ignore[misc]
+        new = brokers.wait_for_master(other_than=master)
+        create_topic(brokers.views[new], "T")
+        self.send(3)
+        brokers.start(master)
+        brokers.until(lambda: brokers.is_up(master), PATIENCE_NS)
+        self.everybody_has_it()
+        return master
+
+
+def bodies(log: list[Entry]) -> list[bytes]:
+    found = [decode_message(entry.body) for entry in log]
+    return [message.body for message in found if message.topic == "T"]
+
+
+@pytest.mark.skipif(os.environ.get("MQCHAOS_QUICK") == "1", reason="minutes of real time")
+@pytest.mark.parametrize("apache_nodes", [("n1", "n2"), ("n2",)], ids=["one-with-two", "two-with-one"])
+@pytest.mark.parametrize("apache", ["rocketmq:4.9.7", "rocketmq:5.3.3"])
+def test_both_implementations_keep_one_log(apache: str, apache_nodes: tuple[str, ...], tmp_path: Path) -> None:
+    target = ByNode(apache, apache_nodes)
+    target.prepare()
+    backend = ProcessBackend("mixed", tmp_path / "run", target, HealJournal.open("mixed", tmp_path / "heal"))
+    try:
+        brokers = GroupOfBrokers(backend, release=apache.partition(":")[2], slaveReadEnable="true")
+        create_topic(brokers.leader, "T")
+        story = Story(brokers)
+        story.send(5)
+        story.everybody_has_it()
+        for _ in range(3):
+            story.fail_over()
+        story.leave_a_tail_behind()
+        for node in brokers.nodes:
+            brokers.stop(node)
+        logs = {node: entries(brokers, node, tmp_path / "logs") for node in brokers.nodes}
+    finally:
+        backend.close()
+    lengths = {node: len(log) for node, log in logs.items()}
+    assert all(log == logs["n0"] for log in logs.values()), lengths
+    kept = bodies(logs["n0"])
+    assert not any(body.startswith(b"tail") for body in kept), "its tail is gone"
+    assert [body for body in kept if body in story.acknowledged] == story.acknowledged
