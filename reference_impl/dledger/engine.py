@@ -107,6 +107,8 @@ class Engine:
         self.member = Member()
         self.on_role: Callable[[Environment, RoleChanged], None] | None = None
         self.on_committed: Callable[[Environment, int], None] | None = None
+        self.on_shortened: Callable[[Environment], None] | None = None
+        """Entries have gone."""
         self._remoting = remoting
         is_strict = settings.is_strict
         self._term_file = SmallFile(f"{config.folder}/{TERM_FILE}", forcing, is_forced=is_strict)
@@ -263,11 +265,17 @@ class Engine:
         env.note("log_cut", index=effect.index, end_index=self.log.end_index)
         self.log.cut(effect.index)
         self.flush.wrote(env)
+        self._shortened(env)
 
     def _restart(self, env: Environment, effect: Restart) -> None:
         env.note("log_restarted", index=effect.entry.index, end_index=self.log.end_index)
         self.log.restart(effect.entry)
         self.flush.wrote(env)
+        self._shortened(env)
+
+    def _shortened(self, env: Environment) -> None:
+        if self.on_shortened is not None:
+            self.on_shortened(env)
 
     def _set_timer(self, env: Environment, effect: SetTimer) -> None:
         env.set_timer(("dledger", effect.key), effect.delay_ns)

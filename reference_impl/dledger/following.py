@@ -12,9 +12,10 @@ COMPARE and TRUNCATE end the waiting of all without an answer: the leader does n
 One who is no follower answers NOT_FOLLOWER to them, and nothing to a push of entries. An entry is taken if term and
 leader are those that we follow, and index, position and term follow the log.
 
-Deviations. An entry with a smaller term than the last one is refused (such a log would be cut at a restart), so is a
-TRUNCATE that would take committed entries; a wrong position leaves no traces; what was refused behind a gap may come
-again (DLedger 0.3 answers REPEATED_PUSH to it for ever).
+Deviations. An entry with a smaller term than the last one is refused (such a log would be cut at a restart). A TRUNCATE
+that takes committed entries takes the committed index back as well (in DLedger 0.3 it stays beyond the end, and such a
+member never becomes master); with strict persistence it is refused. A wrong position leaves no traces. What was refused
+behind a gap may come again (DLedger 0.3 answers REPEATED_PUSH to it for ever).
 """
 
 from __future__ import annotations
@@ -169,13 +170,24 @@ def _truncate(turn: Turn, request: PushRequest) -> bool:
     if not (_is_from_leader(turn, request) and entry.term <= turn.member.term and _is_whole(entry)):
         return False
     is_same = tail.entry(entry.index) == entry
-    if entry.index + is_same <= turn.member.committed:
-        turn.note("truncation_refused", index=entry.index, committed=turn.member.committed, leader=request.leader_id)
+    if entry.index + is_same <= turn.member.committed and not _gives_up_committed(turn, request, entry.index + is_same):
         return False
     if not _make_last(turn, entry, is_same=is_same):
         return False
     _commit(turn, request, tail.end)
     log_has_grown(turn)
+    return True
+
+
+def _gives_up_committed(turn: Turn, request: PushRequest, kept: int) -> bool:
+    """A majority has elected a leader without entries that were committed. With strict persistence that cannot be; else
+    power cuts can have taken them from a majority, and who still has them follows."""
+    member = turn.member
+    note = "truncation_refused" if turn.settings.is_strict else "committed_truncated"
+    turn.note(note, index=kept, committed=member.committed, leader=request.leader_id)
+    if turn.settings.is_strict:
+        return False
+    member.committed = kept - 1
     return True
 
 

@@ -38,6 +38,7 @@ from reference_impl.dledger.message_log import (
     EntryReader,
     MessageLog,
     QueueRecovery,
+    cut_queues,
     marker,
 )
 from reference_impl.dledger.recovery import LogDamaged
@@ -93,6 +94,7 @@ class GroupStore(MessageStore):
     def __init__(self, config: StoreConfig, group: DLedgerConfig, remoting: Remoting, *, is_5x: bool) -> None:
         self._group, self._remoting = group, remoting
         self._status_of = STATUS_5 if is_5x else STATUS_4
+        self._knows_its_numbers = False
         super().__init__(config)
 
     # --- parts ------------------------------------------------------------------------------------------------------
@@ -109,6 +111,7 @@ class GroupStore(MessageStore):
         settings = group.settings(marker=marker(config.store_host, self.delay_levels), stamp_at=STAMP_AT)
         self.engine = Engine(group, settings, self._remoting, self.entries, self._forcing, expires=False)
         self.engine.on_committed = lambda env, _index: self._dispatcher.wake(env)
+        self.engine.on_shortened = self._log_shortened
         self._acceptance = Acceptance(config, self.delay_levels, HEAD_SIZE)
         self.message_log = MessageLog(self.entries.data, config.store_host, self.delay_levels)
         self.log = self.message_log
@@ -143,15 +146,24 @@ class GroupStore(MessageStore):
         except LogDamaged as error:
             raise StoreUnloadable(str(error)) from error
 
+    def _log_shortened(self, env: Environment) -> None:
+        """Usually nothing of what went was committed, so that no queue knows it."""
+        end = self.entries.end_position
+        if self._dispatcher.position > end:
+            cut_queues(env, self._queues, end)
+            self._dispatcher.position = end
+
     # --- roles ------------------------------------------------------------------------------------------------------
 
     def become_slave(self) -> None:
         """It takes no messages, and tells nobody that one has arrived."""
+        self._knows_its_numbers = False
         self._set_slave(True)
 
     def become_master(self) -> None:
         """Everything is committed and dispatched: the queues know all numbers that are used up."""
         self.log.next_offsets = self._queues.next_offsets()
+        self._knows_its_numbers = True
         self._set_slave(False)
 
     def _set_slave(self, is_slave: bool) -> None:
@@ -172,6 +184,11 @@ class GroupStore(MessageStore):
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def _store(self, env: Environment, accepted: Accepted, on_stored: OnStored) -> None:
+        if not self._knows_its_numbers:
+            # A leader that is not master yet. RocketMQ's takes messages now if it was no slave before, and gives
+            # numbers of its queues that what is not dispatched yet has already.
+            on_stored(env, PutResult(PutStatus.OS_PAGE_CACHE_BUSY))
+            return
         bodies, records = self.message_log.bodies(env, accepted)
         put = _Put(on_stored, self._status_of)
         in_log = self.engine.propose(env, tuple(bodies), put.decided)

@@ -26,6 +26,7 @@ from reference_impl.dledger.log import decode_head
 from reference_impl.environment import Environment
 from reference_impl.store.accepting import Accepted
 from reference_impl.store.commit_log import OFFSETLESS, CommitLog
+from reference_impl.store.consume_queues import ConsumeQueues
 from reference_impl.store.delay import DelayLevels
 from reference_impl.store.dispatch import Dispatcher
 from reference_impl.store.mapped_files import MappedFile
@@ -100,10 +101,10 @@ class QueueRecovery(Recovery):
 
     def run(self, env: Environment, *, is_clean: bool) -> Recovered:
         self._is_clean = is_clean
+        end = self._log.end
         for queue in self._queues.all():
             queue.recover(env)
-        end = self._log.end
-        self._queues.truncate(env, end)
+        cut_queues(env, self._queues, end)
         start = self._redispatch_from(env)
         self._dispatcher.position = start
         self._dispatcher.run(env)
@@ -121,6 +122,14 @@ class QueueRecovery(Recovery):
             if record is not None and 0 < record.store_timestamp <= known_ms:
                 return file.start
         return self._log.start
+
+
+def cut_queues(env: Environment, queues: ConsumeQueues, end: int) -> None:
+    """Units that point behind *end* go. The other queues are left alone: a cut tells a queue that everything before it
+    is there, and theirs may have to be dispatched again."""
+    for queue in queues.all():
+        if queue.max_physical > end:
+            queue.truncate(env, end)
 
 
 def marker(store_host: str, levels: DelayLevels) -> bytes:

@@ -43,6 +43,7 @@ class GroupOfBrokers(Pair):
         self.views = {node: View(self, node) for node in self.nodes}
         for node in ("namesrv-1", *self.nodes):
             self.start(node)
+        self.until(lambda: all(self.is_up(node) for node in self.nodes))  # a member votes before its broker listens
         self.until(lambda: self.master_node() != "", LEADER_WITHIN_NS)
 
     def _own(self, node: str) -> dict[str, str]:

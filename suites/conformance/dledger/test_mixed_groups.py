@@ -2,19 +2,19 @@
 have the same log in the end.
 
 Each group of three is led by each of its members in turn, as far as elections allow: the master is killed −9, the
-others go on, it comes back. Then the followers stand still while the master takes messages that nobody else gets; it is
-killed, the followers go on without it, and when it is back its tail has to go.
+others go on, it comes back. Then the master is cut off from its followers, and takes messages that nobody else gets; it
+is killed, the followers go on without it, and when it is back its tail has to go.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from faults.journal import HealJournal
+from faults.levers import Cut
 from harness.backends.backend import NodeSpec, Target
 from harness.backends.process import ProcessBackend
 from harness.worlds import open_target
@@ -108,14 +108,13 @@ class Story:
         """The node that has it."""
         brokers = self.brokers
         master, others = brokers.master_node(), brokers.followers()
-        for node in others:
-            brokers.backend.perform(lambda node=node: brokers.backend.levers.pause(node))  # type: ignore[misc]
+        cut = Cut("tail", (master,), tuple(others))
+        brokers.backend.perform(lambda: brokers.backend.levers.cut(cut))
         for number in range(3):
             brokers.tell(master, "T", b"tail%d" % number)  # one who steps down may never answer
         brokers.sleep(SECOND)
         brokers.kill(master)
-        for node in others:
-            brokers.backend.perform(lambda node=node: brokers.backend.levers.resume(node))  # type: ignore[misc]
+        brokers.backend.perform(lambda: brokers.backend.levers.uncut(cut.name))
         new = brokers.wait_for_master(other_than=master)
         create_topic(brokers.views[new], "T")
         self.send(3)
@@ -130,7 +129,8 @@ def bodies(log: list[Entry]) -> list[bytes]:
     return [message.body for message in found if message.topic == "T"]
 
 
-@pytest.mark.skipif(os.environ.get("MQCHAOS_QUICK") == "1", reason="minutes of real time")
+@pytest.mark.slow
+@pytest.mark.requires("java", "process:network")
 @pytest.mark.parametrize("apache_nodes", [("n1", "n2"), ("n2",)], ids=["one-with-two", "two-with-one"])
 @pytest.mark.parametrize("apache", ["rocketmq:4.9.7", "rocketmq:5.3.3"])
 def test_both_implementations_keep_one_log(apache: str, apache_nodes: tuple[str, ...], tmp_path: Path) -> None:
