@@ -46,8 +46,8 @@ from harness.node_events import LeverEvents, ended_by_itself
 from harness.operator import NAME as OPERATOR
 from harness.operator import Operator
 from harness.recorder import Recorder
-from harness.scenario import Scenario, client_names, topology_of
-from harness.workloads import make_workload
+from harness.scenario import Scenario, topology_of
+from harness.workloads.table import make_workload
 from harness.workloads.workload import Load, QueueAddress, Stage, Workload
 from reference_impl.environment import SECOND
 
@@ -121,7 +121,8 @@ class Life:
         self._revived: set[str] = set()
         self._stripped: set[str] = set()
         self._operator = Operator(stage, queues, self._run_until, lambda: list(self._crashed.values()))
-        self._workload: Workload = make_workload(self.scenario.workload.kind, stage)
+        load = self.scenario.workload
+        self._workload: Workload = make_workload(stage, load.kind, load.operators, load.observers)
         self._stage_value = stage
         self._injector = Injector(
             self.scenario.faults,
@@ -265,12 +266,13 @@ class Life:
     def _drain(self) -> None:
         self._enter("drain")
         self._learn_roles()
-        clients, stage = len(client_names(self.scenario)), self._stage_value
+        stage = self._stage_value
         queues = (*stage.queues, *self._queues_since(stage))
-        self._drain_by(Drainer(stage, f"client-{clients + 1}", queues, self._addressing.at))
+        self._drain_by(Drainer(stage, stage.load.spare_client("drain"), queues, self._addressing.at))
         self._finish()
         if replicas := self._replicas():
-            self._drain_by(Drainer(stage, f"client-{clients + 2}", replicas, lambda queue: queue, REPLICA))
+            name = stage.load.spare_client("replica drain")
+            self._drain_by(Drainer(stage, name, replicas, lambda queue: queue, REPLICA))
 
     def _queues_since(self, stage: Stage) -> list[QueueAddress]:
         """Queues that the topic had not at the start and that somebody wrote to: one that is made again by a client has

@@ -104,7 +104,7 @@ class OperatorRole(MeasuringClient):
         def answered(env: Environment, answer: Answer) -> None:
             self.in_flight -= 1
             status = status_of(answer, "OK")
-            self._complete(op, "create_topic", status, process)
+            self.complete(op, "create_topic", status, process)
             then(env, status)
 
         self.in_flight += 1

@@ -30,24 +30,6 @@ Replicas = Literal["agree", ""]
 Expected = Literal["FAIL", ""]
 Sends = Literal["ok", ""]
 
-WORKLOAD_KINDS: Final = (
-    "log",
-    "batch",
-    "producer",
-    "routes",
-    "group",
-    "push",
-    "push-delayed",
-    "external",
-    "external-ordered",
-    "permissions",
-    "order",
-    "metadata",
-    "replication",
-    "moving",
-    "promotion",
-)
-
 
 def default_topology(mode: str) -> Topology:
     """What a scenario of *mode* has if it does not say."""
@@ -67,7 +49,8 @@ class Topology:
 
 @dataclass(frozen=True)
 class Workload:
-    """The load. ``rate_per_s`` is of all producers together; ``duration_ns`` how long it lasts."""
+    """The load, and who observes and operates beside it (names of ``harness/workloads/table.py``). ``rate_per_s`` is of
+    all producers together; ``duration_ns`` how long it lasts."""
 
     kind: str = "log"
     producers: int = 4
@@ -79,6 +62,8 @@ class Workload:
     topic: str = "chaos"
     spread_bytes: int = 0
     """Each body is so much longer at most, as drawn: records of different lengths."""
+    operators: tuple[str, ...] = ()
+    observers: tuple[str, ...] = ()
     client: str = ""
     """Of the kinds ``external``: which adapter (``java:4.9.8``, ``go:2.1.2``, ``python``, or a command line)."""
 

@@ -45,7 +45,6 @@ from harness.errors import ScenarioError, UsageError
 from harness.modes import MODES, NOT_BUILT, Flush
 from harness.scenario import (
     SECOND,
-    WORKLOAD_KINDS,
     Deadlines,
     Expect,
     Scenario,
@@ -54,6 +53,7 @@ from harness.scenario import (
     default_topology,
     topology_of,
 )
+from harness.workloads.table import LOADS, OBSERVERS, OPERATORS, SHORTHANDS
 
 T = TypeVar("T")
 
@@ -130,7 +130,9 @@ def _topic(text: str) -> str:
 class _Key:
     attribute: str
     read: Callable[[str], Any]
-    write: Callable[[Any], str] = str
+    write: Callable[[Any], Any] = str
+    is_list: bool = False
+    """Several words, or one."""
 
 
 _TOPOLOGY: Final = {
@@ -140,7 +142,9 @@ _TOPOLOGY: Final = {
     "flush": _Key("flush", one_of(*get_args(Flush))),
 }
 _WORKLOAD: Final = {
-    "kind": _Key("kind", one_of(*WORKLOAD_KINDS)),
+    "kind": _Key("kind", one_of(*LOADS, *SHORTHANDS)),
+    "operators": _Key("operators", one_of(*OPERATORS), write=list, is_list=True),
+    "observers": _Key("observers", one_of(*OBSERVERS), write=list, is_list=True),
     "producers": _Key("producers", whole(1, 200)),
     "consumers": _Key("consumers", whole(0, 200)),
     "queues": _Key("queues", whole(1, 1024)),
@@ -227,7 +231,7 @@ def _bind(binder: Binder, root: Node) -> Scenario:
         name=part("name", lambda node: binder.read(node, "name", _name, ""), ""),
         mode=mode,
         topology=part("topology", lambda node: _record(binder, node, "topology", brokers, _TOPOLOGY), brokers),
-        workload=part("workload", lambda node: _record(binder, node, "workload", Workload(), _WORKLOAD), Workload()),
+        workload=part("workload", lambda node: _workload(binder, node), Workload()),
         properties=part("properties", lambda node: _properties(binder, node), {}),
         deadlines=part(
             "deadlines", lambda node: _record(binder, node, "deadlines", Deadlines(), _DEADLINES), Deadlines()
@@ -252,8 +256,32 @@ def _record(binder: Binder, node: Node, what: str, default: T, table: Mapping[st
     values = {spec.name: getattr(default, spec.name) for spec in fields(default)}  # type: ignore[arg-type]
     for key, value in binder.mapping(node, what, tuple(table)).items():
         attribute = table[key].attribute
-        values[attribute] = binder.read(value, f"{what} {key}", table[key].read, values[attribute])
+        if table[key].is_list:
+            values[attribute] = _words(binder, value, f"{what} {key}", table[key].read)
+        else:
+            values[attribute] = binder.read(value, f"{what} {key}", table[key].read, values[attribute])
     return type(default)(**values)
+
+
+def _words(binder: Binder, node: Node, what: str, read: Callable[[str], str]) -> tuple[str, ...]:
+    """A list of words, or one word; those that are wrong are left out, with a complaint."""
+    items = binder.items(node, what) if isinstance(node, yaml.SequenceNode) else [node]
+    words = (binder.read(item, what, read, "") for item in items)
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _workload(binder: Binder, node: Node) -> Workload:
+    """A kind that stands for a load with somebody beside it is written out."""
+    found = _record(binder, node, "workload", Workload(), _WORKLOAD)
+    if found.kind not in SHORTHANDS:
+        return found
+    load, operators, observers = SHORTHANDS[found.kind]
+    return replace(
+        found,
+        kind=load,
+        operators=tuple(dict.fromkeys((*operators, *found.operators))),
+        observers=tuple(dict.fromkeys((*observers, *found.observers))),
+    )
 
 
 def _name(text: str) -> str:
@@ -415,8 +443,8 @@ def dump(scenario: Scenario) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _written(record: object, table: Mapping[str, _Key]) -> dict[str, str]:
-    """What the record says; an empty text says nothing."""
+def _written(record: object, table: Mapping[str, _Key]) -> dict[str, Any]:
+    """What the record says; an empty text or list says nothing."""
     texts = {key: spec.write(getattr(record, spec.attribute)) for key, spec in table.items()}
     return {key: text for key, text in texts.items() if text}
 
@@ -431,8 +459,13 @@ def _written_fault(fault: Fault) -> dict[str, Any]:
 
 
 def _flow(values: Mapping[str, Any]) -> str:
-    inside = (f"{key}: {_flow(value) if isinstance(value, dict) else _scalar(value)}" for key, value in values.items())
-    return f"{{{', '.join(inside)}}}"
+    return f"{{{', '.join(f'{key}: {_inline(value)}' for key, value in values.items())}}}"
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return _flow(value)
+    return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, list) else _scalar(value)
 
 
 YAML_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}

@@ -145,6 +145,16 @@ def defects() -> list[Row]:
     ]
 
 
+def workloads() -> list[Row]:
+    """Loads, and who may be beside them."""
+    from harness.workloads.table import LOADS, OBSERVERS, OPERATORS
+
+    rows = [("kind", load.name, load.summary) for load in LOADS.values()]
+    rows += [("operator", operator.name, operator.summary) for operator in OPERATORS.values()]
+    rows += [("observer", observer.name, observer.summary) for observer in OBSERVERS.values()]
+    return [{"workload": name, "as": key, "text": summary} for key, name, summary in rows]
+
+
 def backends() -> list[Row]:
     """Worlds to run in, and which levers each lacks here."""
     from harness.backends.table import BACKENDS
@@ -176,6 +186,7 @@ LISTS: Final[dict[str, Callable[[], list[Row]]]] = {
     "scenarios": scenarios,
     "promises": promises,
     "defects": defects,
+    "workloads": workloads,
     "backends": backends,
     "targets": targets,
 }

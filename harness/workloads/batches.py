@@ -1,4 +1,4 @@
-"""Load of kind ``batch``: the producers of kind ``log``, but each sends four messages in one request.
+"""The load ``batch``: the producers of kind ``log``, but each sends four messages in one request.
 
 Question: do the messages of a batch get places of their own, one behind the other, and are they all there or none?
 
@@ -46,6 +46,6 @@ class BatchProducer(Producer):
 
 
 class BatchWorkload(LogWorkload):
-    """``Workload`` of kind ``batch``."""
+    """``Workload`` of the load ``batch``."""
 
     producer = BatchProducer

@@ -1,4 +1,4 @@
-"""Load of kind ``external``: producers and a consumer group of another make, each client a process of its own.
+"""The load ``external``: producers and a consumer group of another make, each client a process of its own.
 
 Question: what do other people's clients do while brokers die: do they avoid a failed broker, say success only for
 SEND_OK, lose or double messages when queues change hands, keep the order of a key?
@@ -18,13 +18,15 @@ Limits. Real processes only. Clients have no clock of their own: stamps are boun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.external.adapters import client_command
 from harness.external.client import ExternalClient
 from harness.external.consumer import ExternalConsumer
 from harness.external.producer import ExternalProducer
+from harness.workloads.parts import lone_host
+from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
 from reference_impl.environment import MS, SECOND
 
@@ -36,10 +38,10 @@ ORDERED_HOLD_NS: Final = 2 * MS
 
 
 class ExternalWorkload:
-    """``Workload`` of kinds ``external`` and ``external-ordered``."""
+    """``Workload`` of the load ``external``; observers and operators have a node of ours."""
 
-    def __init__(self, stage: Stage, *, in_order: bool = False) -> None:
-        self.stage = stage
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = (), *, in_order: bool = False) -> None:
+        self.stage, self._hosts = stage, lone_host(stage, companions)
         self.counts: Counter[str] = Counter(finished=0)
         self._command = client_command(stage.load.client)
         load, keys = stage.load, KEYS_PER_PRODUCER if in_order else 0
@@ -59,10 +61,14 @@ class ExternalWorkload:
     def start(self) -> None:
         for client in self._clients():
             client.start(self._command)
+        for host in self._hosts:
+            self.stage.backend.add_client(host.name, host)
 
     def stop(self) -> None:
         for producer in self._producers:
             producer.stopped = True
+        for host in self._hosts:
+            host.stopped = True
 
     def finish(self) -> None:
         self._finishing_ns = self.stage.backend.now()
@@ -77,7 +83,8 @@ class ExternalWorkload:
         return self.counts["finished"] == len(self._producers)
 
     def idle(self) -> bool:
-        return not any(producer.in_flight for producer in self._producers)
+        asked = [*(producer.in_flight for producer in self._producers), *(host.in_flight for host in self._hosts)]
+        return not any(asked)
 
     def measures(self) -> Mapping[str, int]:
         return {name: self.counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}
@@ -90,3 +97,10 @@ class ExternalWorkload:
 
     def _clients(self) -> list[ExternalClient]:
         return [*self._producers, *self._consumers]
+
+
+class OrderedExternalWorkload(ExternalWorkload):
+    """``Workload`` of the load ``external-ordered``."""
+
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
+        super().__init__(stage, companions, in_order=True)

@@ -1,10 +1,10 @@
-"""Load of kind ``group``: a consumer group of RocketMQ's pull consumers, which commit how far they are and go where the
+"""The load ``group``: a consumer group of RocketMQ's pull consumers, which commit how far they are and go where the
 broker sends them.
 
 Question: what does a group get to see while masters and slaves come and go: each message, how often, from which node,
 and from where does it go on after its offsets were written down and read again?
 
-Model. Producers are those of kind ``log``. The members of the group host the reference's client
+Model. Producers are those of the load ``log``. The members of the group host the reference's client
 (``reference_impl.client.PullConsumer``), which asks the master first, then the broker id that the last answer
 suggested, and any other of that name where that one is gone from its routes (RocketMQ: PullAPIWrapper,
 findBrokerAddressInSubscribe). Members enter when an eighth of the load has been given, so that there is something to
@@ -28,7 +28,7 @@ by rebalancing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -37,6 +37,8 @@ from checkers.history.schema import TAKEN_AWAY
 from harness.recorder import Recorder
 from harness.workloads.log import LogWorkload
 from harness.workloads.measuring import MeasuringClient, Process, recognised
+from harness.workloads.parts import PartHost, lone_host
+from harness.workloads.table import Companion
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.client import (
     Client,
@@ -139,7 +141,7 @@ class GroupRecorder(Observer):
             detail = detail or f"next {outcome.next_offset}"
         elif status not in _TAKEN:
             detail = detail or outcome.remark
-        bodies = [(outcome.queue.topic, outcome.queue.queue_id, message.body) for message in outcome.messages]
+        bodies = [(m.stored_in.topic, m.stored_in.queue_id, m.body) for m in outcome.messages]
         messages, foreign = recognised(
             bodies, self._recorder.run, self._stage.topic, self._queues[outcome.queue].queue_id
         )
@@ -158,7 +160,16 @@ class GroupRecorder(Observer):
         )
         _renew(self._recorder, call.process, its)
         if call.committer is not None:
-            self._end(call.commit, call.committer, "commit_offset", "OK" if status in _TAKEN else status)
+            self._committed_with(call.commit, call.committer, status)
+
+    def _committed_with(self, op: int, process: Process, status: str) -> None:
+        """A pull that is refused in the end may have been parked before, and a parked pull's offset is taken at once
+        (RocketMQ: PullMessageProcessor stores it in the first pass): then nobody can tell."""
+        if status in _TAKEN:
+            self._end(op, process, "commit_offset", "OK")
+        else:
+            self._recorder.complete(op, "info", status)
+            _renew(self._recorder, process, "info")
 
 
 class Member(Part):
@@ -273,21 +284,23 @@ class Stray(MeasuringClient):
 
 
 class GroupWorkload(LogWorkload):
-    """``Workload`` of kind ``group``: clients 1…P are producers, P+1…P+C the members of the group."""
+    """``Workload`` of the load ``group``: clients 1…P are producers, P+1…P+C the members of the group."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
         load = stage.load
-        super().__init__(replace(stage, load=replace(load, consumers=0)))
-        self.stage = stage
+        super().__init__(stage, companions)
         self._members = [
             Member(stage, f"client-{load.producers + number + 1}", number, self.counts)
             for number in range(load.consumers)
         ]
         if self._members:
-            name = f"client-{load.producers + load.consumers + 4}"
-            self._members.append(Member(stage, name, 0, self.counts, NEWCOMERS))
+            self._members.append(Member(stage, load.spare_client("newcomers"), 0, self.counts, NEWCOMERS))
         slaves = _slaves_of(stage)
-        self._strays = [Stray(stage, f"client-{load.producers + load.consumers + 3}", slaves)] if slaves else []
+        self._strays = [Stray(stage, load.spare_client("strays"), slaves)] if slaves else []
+
+    def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:
+        """Members read; companions have a node of their own."""
+        return lone_host(self.stage, companions)
 
     def start(self) -> None:
         super().start()
@@ -308,13 +321,8 @@ class GroupWorkload(LogWorkload):
 def _slaves_of(stage: Stage) -> tuple[QueueAddress, ...]:
     """Every slave, with the first queue of its master."""
     first = {queue.broker: queue for queue in reversed(stage.queues)}
-    masters = {queue.node: None for queue in stage.queues}
-    return tuple(
-        replace(first[broker], node=node, address=address)
-        for node, address in stage.brokers.items()
-        for broker in [node.rpartition("-")[0]]
-        if node not in masters and broker in first
-    )
+    slaves = (slave for broker in sorted(first) for slave in stage.addressing.replicas(broker))
+    return tuple(replace(first[slave.broker], node=slave.node, address=slave.address) for slave in slaves)
 
 
 def _renew(recorder: Recorder, process: Process, outcome: str) -> None:

@@ -1,4 +1,4 @@
-"""Load of kind ``log``: producers append to queues, consumers read them from the front, everything is an op.
+"""The load ``log``: producers append to queues, consumers read them from the front, everything is an op.
 
 Question: is each queue of each broker an append-only log, whatever happens to its broker?
 
@@ -10,19 +10,21 @@ one pull at a time, from offset 0, and asked for its end now and then. Every sec
 messages (long polling); the others ask five times a second, so that they notice early when a broker is gone or back.
 Readers go where answers send them, and from a master that does not answer to its slave, if it has one, and back.
 
-Limits. No consumer groups, no offsets at the broker, no retries: those are other kinds of load.
+Limits. No consumer groups, no offsets at the broker, no retries: those are other loads.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from harness.addressing import Addressing
 from harness.workloads.measuring import PAUSE_NS, MeasuringClient, Process, Pulled
+from harness.workloads.parts import PartHost, lone_host
+from harness.workloads.table import Companion
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import MS, SECOND, Environment
 
@@ -136,8 +138,8 @@ class _Reader:
             self.broker_id = 0
 
 
-class Consumer(MeasuringClient):
-    """One consumer node: a reader for each of its queues."""
+class Consumer(PartHost):
+    """One consumer node: a reader for each of its queues, and parts."""
 
     def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
         super().__init__(stage, name)
@@ -150,6 +152,7 @@ class Consumer(MeasuringClient):
         for reader in self._readers:
             reader.asked_end_ns = env.now()
             self._go_on(env, reader)
+        super().on_start(env)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
         if isinstance(key, int):
@@ -189,23 +192,32 @@ class Consumer(MeasuringClient):
             self._go_on(env, reader)
 
 
+def consumers_of(stage: Stage, counts: Counter[str], companions: Sequence[Companion]) -> Sequence[PartHost]:
+    """Measuring consumers that host *companions*; a node for these alone if there are no consumers."""
+    consumers = []
+    for number in range(stage.load.consumers):
+        consumer = Consumer(stage, f"client-{stage.load.producers + number + 1}", number, counts)
+        consumer.take([companion for companion in companions if companion.is_everywhere or number == 0])
+        consumers.append(consumer)
+    return consumers or lone_host(stage, companions)
+
+
 class LogWorkload:
-    """``Workload`` of kind ``log``: clients 1…P are producers, P+1…P+C consumers."""
+    """``Workload`` of the load ``log``: clients 1…P are producers, P+1…P+C consumers."""
 
     producer: Callable[[Stage, str, int, Counter[str]], Producer] = Producer
-    consumer: Callable[[Stage, str, int, Counter[str]], Consumer] = Consumer
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
         self.stage = stage
         self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
         load = stage.load
         self._producers = [
             self.producer(stage, f"client-{number + 1}", number, self.counts) for number in range(load.producers)
         ]
-        self._consumers = [
-            self.consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)
-            for number in range(load.consumers)
-        ]
+        self._readers = self._make_readers(companions)
+
+    def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:
+        return consumers_of(self.stage, self.counts, companions)
 
     def start(self) -> None:
         for client in self._clients():
@@ -232,4 +244,4 @@ class LogWorkload:
         return {name: counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}
 
     def _clients(self) -> list[MeasuringClient]:
-        return [*self._producers, *self._consumers]
+        return [*self._producers, *self._readers]

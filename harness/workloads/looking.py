@@ -14,22 +14,18 @@ passed. What only lies in a file of a node is looked at there (:class:`FileLook`
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from harness.workloads.log import Consumer, LogWorkload
 from harness.workloads.measuring import QUERY_TIMEOUT_NS, Process, status_of
-from harness.workloads.producers import ProducerWorkload
-from harness.workloads.workload import Stage
+from harness.workloads.parts import PartHost
 from reference_impl.environment import MS, Environment
 from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.remoting import Answer
 
 EVERY_NS: Final = 500 * MS
-_TICK: Final = "looks"
 
 Shown = Mapping[str, Any]
 """Subject → value: JSON, text for what is one of several, whole numbers for what only grows."""
@@ -91,86 +87,82 @@ class _Looking:
         self.look, self.process, self.is_asked = look, process, False
 
 
-class LookingConsumer(Consumer):
-    """A consumer node; the first of them also carries out the script."""
+class ScriptPart:
+    """A script as a part of a client node (``Part``); *name* keeps its timers apart from those of other parts."""
 
-    def __init__(
-        self, stage: Stage, name: str, number: int, counts: Counter[str], script: Callable[[Stage], Script]
-    ) -> None:
-        super().__init__(stage, name, number, counts)
-        mine = script(stage) if number == 0 else Script()
-        self._acts = mine.acts
-        self._looks = [_Looking(look, Process(stage.recorder.process())) for look in mine.looks]
-        self._file_looks = [(look, Process(stage.recorder.process())) for look in mine.file_looks]
-        self._backend = stage.backend
+    def __init__(self, host: PartHost, name: str, script: Script) -> None:
+        self._host, self._recorder, self._tick = host, host.recorder, (name, "tick")
+        self._acts = {(name, index): act for index, act in enumerate(script.acts)}
+        self._looks = [_Looking(look, Process(self._recorder.process())) for look in script.looks]
+        self._file_looks = [(look, Process(self._recorder.process())) for look in script.file_looks]
 
     def on_start(self, env: Environment) -> None:
-        super().on_start(env)
-        for index, act in enumerate(self._acts):
-            env.set_timer((_TICK, index), act.at_ns)
+        for key, act in self._acts.items():
+            env.set_timer(key, act.at_ns)
         if self._looks:
             self._look_everywhere(env)
 
-    def on_timer(self, env: Environment, key: Hashable) -> None:
-        if key == _TICK:
+    def on_timer(self, env: Environment, key: Hashable) -> bool:
+        if key == self._tick:
             self._look_everywhere(env)
-        elif isinstance(key, tuple) and key[0] == _TICK:
-            self._carry_out(env, self._acts[key[1]])
+        elif key in self._acts:
+            self._carry_out(env, self._acts[key])
         else:
-            super().on_timer(env, key)
+            return False
+        return True
 
     def _carry_out(self, env: Environment, act: Act) -> None:
-        if self.stopped:
+        if self._host.stopped:
             return
-        process = Process(self.recorder.process())
-        op = self.recorder.invoke(process.number, "act", node=act.node)
+        process = Process(self._recorder.process())
+        op = self._recorder.invoke(process.number, "act", node=act.node)
 
         def answered(env: Environment, answer: Answer) -> None:
-            self.in_flight -= 1
+            self._host.in_flight -= 1
             status, shows = status_of(answer, "OK"), act.shows
             if act.told is not None and isinstance(answer, Command) and status == "OK":
                 shows = act.told(answer)
             detail = {"act": act.name, "shows": {node: dict(shown) for node, shown in shows.items()}}
-            self._complete(op, "act", status, process, detail=detail)
+            self._host.complete(op, "act", status, process, detail=detail)
 
-        self.in_flight += 1
-        self.remoting.call(env, act.address, act.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+        self._host.in_flight += 1
+        self._host.remoting.call(env, act.address, act.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
 
     def _look_everywhere(self, env: Environment) -> None:
-        if self.stopped:
+        if self._host.stopped:
             return
         for looking in self._looks:
             if not looking.is_asked:
                 self._ask(env, looking)
         for look, process in self._file_looks:
             self._look_at_file(look, process)
-        env.set_timer(_TICK, EVERY_NS)
+        env.set_timer(self._tick, EVERY_NS)
 
     def _look_at_file(self, look: FileLook, process: Process) -> None:
-        op = self.recorder.invoke(process.number, look.f, node=look.node)
-        held = self._backend.read_table(look.node, look.table)
+        op = self._recorder.invoke(process.number, look.f, node=look.node)
+        held = self._host.stage.backend.read_table(look.node, look.table)
         self._shown(op, look.f, process, lambda: look.absent if held is None else look.read(held))
 
     def _ask(self, env: Environment, looking: _Looking) -> None:
         look = looking.look
-        op = self.recorder.invoke(looking.process.number, look.f, node=look.node)
+        op = self._recorder.invoke(looking.process.number, look.f, node=look.node)
 
         def answered(env: Environment, answer: Answer) -> None:
-            self.in_flight -= 1
+            self._host.in_flight -= 1
             looking.is_asked = False
             self._answered(op, looking, answer)
 
-        self.in_flight += 1
+        self._host.in_flight += 1
         looking.is_asked = True
-        self.remoting.call(env, look.address, look.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+        self._host.remoting.call(env, look.address, look.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
 
     def _answered(self, op: int, looking: _Looking, answer: Answer) -> None:
         look, status = looking.look, status_of(answer, "OK")
         if isinstance(answer, Command) and status == "TOPIC_NOT_EXIST" and look.absent:
-            self._complete(op, look.f, "OK", looking.process, detail=dict(look.absent))
+            self._host.complete(op, look.f, "OK", looking.process, detail=dict(look.absent))
             return
         if not isinstance(answer, Command) or status != "OK":
-            self._complete(op, look.f, status, looking.process)
+            self._host.complete(op, look.f, status, looking.process)
             return
         self._shown(op, look.f, looking.process, partial(look.read, answer))
 
@@ -178,22 +170,6 @@ class LookingConsumer(Consumer):
         try:
             shown = read()
         except (RemoteWireError, KeyError, ValueError) as error:
-            self._complete(op, f, "MALFORMED_BODY", process, detail=str(error))
+            self._host.complete(op, f, "MALFORMED_BODY", process, detail=str(error))
             return
-        self._complete(op, f, "OK", process, detail=dict(shown))
-
-
-class LookingWorkload(LogWorkload):
-    """The load of kind ``log``, and a script beside it."""
-
-    def __init__(self, stage: Stage, script: Callable[[Stage], Script]) -> None:
-        self.consumer = partial(LookingConsumer, script=script)
-        super().__init__(stage)
-
-
-class LookingProducerWorkload(ProducerWorkload):
-    """The load of kind ``producer``, and a script beside it."""
-
-    def __init__(self, stage: Stage, script: Callable[[Stage], Script]) -> None:
-        self.consumer = partial(LookingConsumer, script=script)
-        super().__init__(stage)
+        self._host.complete(op, f, "OK", process, detail=dict(shown))

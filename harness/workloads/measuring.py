@@ -215,7 +215,7 @@ class MeasuringClient:
             self.in_flight -= 1
             status = status_of(answer, "OK")
             offset = int(answer.fields["offset"]) if isinstance(answer, Command) and status == "OK" else -1
-            self._complete(op, f, status, process, offset=offset)
+            self.complete(op, f, status, process, offset=offset)
             then(env, offset)
 
         self.in_flight += 1
@@ -224,7 +224,7 @@ class MeasuringClient:
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
-    def _complete(
+    def complete(
         self, op: int, f: str, status: str, process: Process, *, offset: int = -1, count: int = -1, detail: Detail = ""
     ) -> str:
         outcome = self.stage.classify(f, status)
@@ -297,7 +297,7 @@ class MeasuringClient:
     def _pulled(self, op: int, f: str, process: Process, queue: QueueAddress, answer: Answer) -> Pulled:
         status = status_of(answer, "FOUND")
         if not isinstance(answer, Command):
-            self._complete(op, f, status, process)
+            self.complete(op, f, status, process)
             return Pulled(status, -1, 0)
         pulled = Pulled(
             status,
@@ -311,7 +311,7 @@ class MeasuringClient:
         try:
             records = decode_records(answer.body)
         except RemoteWireError as error:
-            self._complete(op, f, MALFORMED, process, detail=str(error))
+            self.complete(op, f, MALFORMED, process, detail=str(error))
             return Pulled(MALFORMED, pulled.next_offset, 0)
         pulled.count = len(records)
         self._read(op, f, queue, records, pulled)

@@ -1,4 +1,4 @@
-"""Load of kind ``producer``: RocketMQ's own producers, with their retries and their avoidance of a broker that failed.
+"""The load ``producer``: RocketMQ's own producers, with their retries and their avoidance of a broker that failed.
 
 Question: what does an application see when a broker dies: how many of its sends fail, for how long, and how many of its
 messages are stored twice?
@@ -14,7 +14,7 @@ that nobody has heard of (note ``new_topic``).
 
 Producers enter one after the other over the first quarter of the load, as clients of a real system do: each asks for
 routes every 30 s since it entered, so they learn of a change at different times. The last of several enters at half of
-the load: what a *new* client can do is seen in each such run (note ``joins``). Consumers are those of kind ``log``.
+the load: what a *new* client can do is seen in each such run (note ``joins``). Consumers are those of the load ``log``.
 
 Limits. At most :data:`IN_FLIGHT_MAX` sends a node are under way; what comes due
 beyond them is *withheld* and counted.
@@ -23,15 +23,17 @@ beyond them is *withheld* and counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from harness.payload import Body, encode
 from harness.recorder import Detail, Recorder
-from harness.workloads.log import Consumer
+from harness.workloads.log import consumers_of
 from harness.workloads.measuring import GROUP, Process, position_of
+from harness.workloads.parts import PartHost
+from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
 from reference_impl.client import (
     Attempt,
@@ -247,12 +249,11 @@ def renew(recorder: Recorder, process: Process, outcome: str) -> None:
 
 
 class ProducerWorkload:
-    """``Workload`` of kind ``producer``: clients 1…P are RocketMQ's producers, P+1…P+C measuring consumers."""
+    """``Workload`` of the load ``producer``: clients 1…P are RocketMQ's producers, P+1…P+C measuring consumers."""
 
-    consumer: Callable[[Stage, str, int, Counter[str]], Consumer] = Consumer
     application: Callable[[Stage, Producer, AttemptRecorder, int, Counter[str]], Application] = Application
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
         self.stage = stage
         self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
         self._applications: list[Application] = []
@@ -260,10 +261,10 @@ class ProducerWorkload:
         load = stage.load
         for number in range(load.producers):
             self._add_producer(f"client-{number + 1}", number)
-        self._consumers = [
-            self.consumer(stage, f"client-{load.producers + number + 1}", number, self.counts)
-            for number in range(load.consumers)
-        ]
+        self._readers = self._make_readers(companions)
+
+    def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:
+        return consumers_of(self.stage, self.counts, companions)
 
     def start(self) -> None:
         backend = self.stage.backend
@@ -273,8 +274,8 @@ class ProducerWorkload:
                 backend.after(application.joins_after_ns, partial(self._join, name, client, application))
             else:
                 backend.add_client(name, client)
-        for consumer in self._consumers:
-            backend.add_client(consumer.name, consumer)
+        for reader in self._readers:
+            backend.add_client(reader.name, reader)
 
     def _join(self, name: str, client: Client, application: Application) -> None:
         if not application.stopped:
@@ -302,8 +303,8 @@ class ProducerWorkload:
     def stop(self) -> None:
         for application in self._applications:
             application.stopped = True
-        for consumer in self._consumers:
-            consumer.stopped = True
+        for reader in self._readers:
+            reader.stopped = True
 
     def finish(self) -> None:
         """Nobody reads after :meth:`stop`."""
@@ -316,7 +317,7 @@ class ProducerWorkload:
 
     def idle(self) -> bool:
         sending = any(application.in_flight for application in self._applications)
-        return not sending and not any(consumer.in_flight for consumer in self._consumers)
+        return not sending and not any(reader.in_flight for reader in self._readers)
 
     def measures(self) -> Mapping[str, int]:
         return {name: self.counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}

@@ -1,10 +1,10 @@
-"""Load of kinds ``push`` and ``push-delayed``: RocketMQ's producers, and a consumer group of push consumers.
+"""The loads ``push`` and ``push-delayed``: RocketMQ's producers, and a consumer group of push consumers.
 
 Question: what are the listeners of a group given while brokers die and members come and go: everything, how often,
 when, and if they refuse a message, does it come back?
 
-Model. Producers are those of kind ``producer``. Members host the reference's push consumer: they share the queues by
-rebalancing, and each message that a listener gets is an op ``deliver`` (``checkers/history/listeners.py``). A listener
+Model. Producers are those of the load ``producer``. Members host the reference's push consumer: they share the queues
+by rebalancing, and each message that a listener gets is an op ``deliver`` (``checkers/history/listeners.py``). A listener
 refuses every :data:`REFUSED_EVERY`-th message at its first time: it must come again, counted. With delays every second
 message has one of the first delay levels, and ``due_ns`` says since when it may be given.
 
@@ -18,7 +18,7 @@ Limits. The listener takes no time, so two at work at once cannot be seen here. 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
 from checkers.history.listeners import CONSUMED, LATER
@@ -26,7 +26,9 @@ from harness.payload import Body, decode
 from harness.recorder import Detail
 from harness.workloads.group import GROUP, POLL_NAMESERVER_NS
 from harness.workloads.measuring import Process
+from harness.workloads.parts import PartHost, lone_host
 from harness.workloads.producers import PLAIN, About, Application, ProducerWorkload
+from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
 from reference_impl.client import Client, ClientSettings, PulledMessage, PushConsumer, PushSettings
 from reference_impl.environment import SECOND, Environment
@@ -113,18 +115,22 @@ class Member:
 
 
 class PushWorkload(ProducerWorkload):
-    """``Workload`` of kind ``push``: clients 1…P are RocketMQ's producers, P+1…P+C members of the group."""
+    """``Workload`` of the load ``push``: clients 1…P are RocketMQ's producers, P+1…P+C members of the group."""
 
     delayed = False
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
         load = stage.load
-        super().__init__(replace(stage, load=replace(load, consumers=0)))
+        super().__init__(stage, companions)
         self._members = [
             Member(stage, f"client-{load.producers + number + 1}", self.counts, delayed=self.delayed)
             for number in range(load.consumers)
         ]
         self._finishing_ns = -1
+
+    def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:
+        """Members read; companions have a node of their own."""
+        return lone_host(self.stage, companions)
 
     def start(self) -> None:
         super().start()

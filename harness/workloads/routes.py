@@ -1,4 +1,4 @@
-"""Load of kind ``routes``: the load of kind ``log``, and every consumer node asks every NameServer what it knows.
+"""The observer ``routes``: every consumer node also asks every NameServer what it knows.
 
 Question: which brokers does each NameServer list for the topic, from when to when?
 
@@ -12,13 +12,11 @@ Limits. The views are those of clients: a NameServer that is cut off from them i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable
 from typing import Final
 
-from harness.workloads.log import Consumer, LogWorkload
 from harness.workloads.measuring import QUERY_TIMEOUT_NS, Process, status_of
-from harness.workloads.workload import Stage
+from harness.workloads.parts import PartHost
 from reference_impl.environment import SECOND, Environment
 from reference_impl.wire.bodies import TopicRouteData
 from reference_impl.wire.codes import RequestCode
@@ -27,7 +25,7 @@ from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.remoting import Answer
 
 EVERY_NS: Final = SECOND
-_TICK: Final = "routes"
+_TICK: Final = ("routes", "tick")
 
 
 class _View:
@@ -39,27 +37,26 @@ class _View:
         self.node, self.address, self.process, self.is_asked = node, address, process, False
 
 
-class WatchingConsumer(Consumer):
-    """A consumer node that also asks for routes."""
+class RoutesPart:
+    """A part of a client node that asks for routes (``Part``)."""
 
-    def __init__(self, stage: Stage, name: str, number: int, counts: Counter[str]) -> None:
-        super().__init__(stage, name, number, counts)
+    def __init__(self, host: PartHost) -> None:
+        self._host, self._recorder = host, host.recorder
         self._views = [
-            _View(node, address, Process(stage.recorder.process())) for node, address in stage.nameservers.items()
+            _View(node, address, Process(self._recorder.process())) for node, address in host.stage.nameservers.items()
         ]
 
     def on_start(self, env: Environment) -> None:
-        super().on_start(env)
         self._ask_all(env)
 
-    def on_timer(self, env: Environment, key: Hashable) -> None:
-        if key == _TICK:
-            self._ask_all(env)
-        else:
-            super().on_timer(env, key)
+    def on_timer(self, env: Environment, key: Hashable) -> bool:
+        if key != _TICK:
+            return False
+        self._ask_all(env)
+        return True
 
     def _ask_all(self, env: Environment) -> None:
-        if self.stopped:
+        if self._host.stopped:
             return
         for view in self._views:
             if not view.is_asked:
@@ -67,31 +64,31 @@ class WatchingConsumer(Consumer):
         env.set_timer(_TICK, EVERY_NS)
 
     def _ask(self, env: Environment, view: _View) -> None:
-        op = self.recorder.invoke(view.process.number, "route", node=view.node)
+        op = self._recorder.invoke(view.process.number, "route", node=view.node)
 
         def answered(env: Environment, answer: Answer) -> None:
-            self.in_flight -= 1
+            self._host.in_flight -= 1
             view.is_asked = False
             self._answered(op, view, answer)
 
-        self.in_flight += 1
+        self._host.in_flight += 1
         view.is_asked = True
-        fields = {"topic": self.stage.topic, "acceptStandardJsonOnly": "true"}
+        fields = {"topic": self._host.stage.topic, "acceptStandardJsonOnly": "true"}
         request = Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields)
-        self.remoting.call(env, view.address, request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+        self._host.remoting.call(env, view.address, request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
 
     def _answered(self, op: int, view: _View, answer: Answer) -> None:
         status = status_of(answer, "OK")
         if not isinstance(answer, Command) or status != "OK":
-            self._complete(op, "route", status, view.process, count=0)
+            self._host.complete(op, "route", status, view.process, count=0)
             return
         try:
             route = read_json(answer.body, TopicRouteData)
         except RemoteWireError as error:
-            self._complete(op, "route", "MALFORMED_BODY", view.process, detail=str(error))
+            self._host.complete(op, "route", "MALFORMED_BODY", view.process, detail=str(error))
             return
         masters = sum(0 in broker.broker_addrs for broker in route.broker_datas)
-        self._complete(op, "route", status, view.process, count=masters, detail=route_detail(route))
+        self._host.complete(op, "route", status, view.process, count=masters, detail=route_detail(route))
 
 
 def route_detail(route: TopicRouteData) -> dict[str, dict[str, list[int]]]:
@@ -101,9 +98,3 @@ def route_detail(route: TopicRouteData) -> dict[str, dict[str, list[int]]]:
         counts = [queues.read_queue_nums, queues.write_queue_nums]
         detail.setdefault(queues.broker_name, {"ids": []})["queues"] = counts
     return dict(sorted(detail.items()))
-
-
-class RoutesWorkload(LogWorkload):
-    """``Workload`` of kind ``routes``."""
-
-    consumer = WatchingConsumer

@@ -1,4 +1,4 @@
-"""What operators do while there is load, and what they look at: one script a kind of load.
+"""What operators do while there is load, and what they and observers look at: one script each.
 
 Question: which requests change permissions, ordered topics and the tables of a master, and who must show it?
 
@@ -10,9 +10,8 @@ Question: which requests change permissions, ordered topics and the tables of a 
     metadata      every two seconds one more of each: queues of a topic (17), retry queues of a group (200), a
                   consumer's offset (15), a delayed message that is due after a second. Looked at: the four tables
                   (21, 201, 43, 45) of masters and slaves, and the slaves' delayOffset.json on their disks
-    replication   nothing is changed. Looked at: the end of the first queue (30) on masters and slaves; load ``moving``
-                  has it beside producers that follow routes, load ``replication`` beside those that do not
-    promotion     nothing is changed. Looked at: who is master in the topic's route at every NameServer
+    ends          nothing is changed. Looked at: the end of the first queue (30) on masters and slaves
+    masters       nothing is changed. Looked at: who is master in the topic's route at every NameServer
 
 Limits. Acts concern the first broker. Of delayed messages the first level only.
 """
@@ -24,8 +23,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from faults.selectors import Node
-from harness.workloads.looking import Act, FileLook, Look, Script, Shown
+from harness.workloads.looking import Act, FileLook, Look, Script, ScriptPart, Shown
+from harness.workloads.parts import PartHost
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import SECOND
 from reference_impl.wire.bodies import (
@@ -58,7 +57,12 @@ DELAY_FILE: Final = "delay in the file"
 # Permissions ----------------------------------------------------------------------------------------------------------
 
 
-def permissions(stage: Stage) -> Script:
+def permissions(host: PartHost) -> ScriptPart:
+    """Operator ``permissions``."""
+    return ScriptPart(host, "permissions", _permissions_script(host.stage))
+
+
+def _permissions_script(stage: Stage) -> Script:
     """Acts at fixed shares of the load, so that each lasts long enough to be seen."""
     hit, servers = stage.queues[0], tuple(stage.nameservers)
 
@@ -97,7 +101,12 @@ def _permission(number: int) -> str:
 # Order ----------------------------------------------------------------------------------------------------------------
 
 
-def order(stage: Stage) -> Script:
+def order(host: PartHost) -> ScriptPart:
+    """Operator ``order``."""
+    return ScriptPart(host, "order", _order_script(host.stage))
+
+
+def _order_script(stage: Stage) -> Script:
     """Put early, deleted a little after the middle: brokers hear of it with their next registration, every 30 s."""
     masters, first = _masters(stage), next(iter(stage.nameservers))
     queues = Counter(queue.broker for queue in stage.queues)
@@ -135,7 +144,12 @@ def _is_ordered(topic: str, answer: Command) -> Shown:
 # Metadata -------------------------------------------------------------------------------------------------------------
 
 
-def metadata(stage: Stage) -> Script:
+def metadata(host: PartHost) -> ScriptPart:
+    """Operator ``metadata``."""
+    return ScriptPart(host, "metadata", _metadata_script(host.stage))
+
+
+def _metadata_script(stage: Stage) -> Script:
     """Rounds, each one more than the last; the four kinds of a round at four instants of it.
 
     How far delayed messages get is counted by the broker: the answer tells the message's place in its level, and when
@@ -143,13 +157,14 @@ def metadata(stage: Stage) -> Script:
     before it is started again; so what it must show, it must show in its file.
     """
     master = stage.queues[0]
-    nodes = tuple(node for node in stage.brokers if Node.named(node).broker == master.broker)
+    slaves = tuple(node.node for node in stage.addressing.replicas(master.broker))
+    nodes = (master.node, *slaves)
     acts = []
     for number in range(1, _at(stage, CHANGED_PERCENT) // ROUND_NS):
         for place, (kind, request) in enumerate(_round(number)):
             at_ns = number * ROUND_NS + place * ROUND_NS // 4
             shows = {node: {kind: number} for node in nodes}
-            told = partial(_delayed, nodes) if kind == "delay" else None
+            told = partial(_delayed, master.node, slaves) if kind == "delay" else None
             acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, shows, told))
     looks = [
         look
@@ -163,7 +178,6 @@ def metadata(stage: Stage) -> Script:
             Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
         )
     ]
-    slaves = [node for node in nodes if not Node.named(node).is_master]
     files = [FileLook("look", node, DELAY_TABLE, _delay_in_file, {DELAY_FILE: 0}) for node in slaves]
     return Script(acts, looks, files)
 
@@ -219,21 +233,27 @@ def _delay_in_file(held: bytes) -> Shown:
     return {DELAY_FILE: read_delay_offsets(held).get(1, 0)}
 
 
-def _delayed(nodes: Sequence[str], answer: Command) -> dict[str, Shown]:
+def _delayed(master: str, slaves: Sequence[str], answer: Command) -> dict[str, Shown]:
     offset = int(answer.fields["queueOffset"]) + 1
-    return {node: {"delay": offset} if Node.named(node).is_master else {DELAY_FILE: offset} for node in nodes}
+    return {master: {"delay": offset}, **{slave: {DELAY_FILE: offset} for slave in slaves}}
 
 
-# Replication and promotion --------------------------------------------------------------------------------------------
+# Ends and masters -----------------------------------------------------------------------------------------------------
 
 
-def replication(stage: Stage) -> Script:
+def ends(host: PartHost) -> ScriptPart:
+    """Observer ``ends``."""
+    return ScriptPart(host, "ends", _ends_script(host.stage))
+
+
+def _ends_script(stage: Stage) -> Script:
     """The end of the first queue of each broker, on all its nodes; masters are also asked where they may move to."""
+    serving = [stage.addressing.serves(broker) for broker in dict.fromkeys(queue.broker for queue in stage.queues)]
     return Script(
         looks=[
-            Look("end", node, where, _queue_end(stage.topic), partial(_end, Node.named(node).broker))
-            for node, address in stage.brokers.items()
-            for where in ((address, _moved(address)) if Node.named(node).is_master else (address,))
+            Look("end", node.node, where, _queue_end(stage.topic), partial(_end, node.broker))
+            for node in stage.addressing.brokers
+            for where in ((node.address, _moved(node.address)) if node in serving else (node.address,))
         ]
     )
 
@@ -252,19 +272,24 @@ def _end(broker: str, answer: Command) -> Shown:
     return {broker: int(answer.fields["offset"])}
 
 
-def promotion(stage: Stage) -> Script:
+def masters(host: PartHost) -> ScriptPart:
+    """Observer ``masters``."""
+    return ScriptPart(host, "masters", _masters_script(host.stage))
+
+
+def _masters_script(stage: Stage) -> Script:
     """Who is id 0 of each broker, by the name of the node whose address it is."""
     nodes = {address: node for node, address in stage.brokers.items()}
     brokers = dict.fromkeys(queue.broker for queue in stage.queues)
 
-    def masters(answer: Command) -> Shown:
+    def listed_masters(answer: Command) -> Shown:
         route = read_json(answer.body, TopicRouteData)
         listed = {data.broker_name: data.broker_addrs.get(0, "") for data in route.broker_datas}
         return {broker: nodes.get(listed.get(broker, ""), NOBODY) for broker in brokers}
 
     return Script(
         looks=[
-            Look("master", server, address, _route(stage.topic), masters, dict.fromkeys(brokers, NOBODY))
+            Look("master", server, address, _route(stage.topic), listed_masters, dict.fromkeys(brokers, NOBODY))
             for server, address in stage.nameservers.items()
         ]
     )

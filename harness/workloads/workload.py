@@ -16,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 from harness.addressing import Addressing
 from harness.backends.backend import Backend
 from harness.recorder import Recorder
+
+SPARE: Final = ("drain", "replica drain", "strays", "newcomers", "companions")
+"""Clients that a run may have besides its producers and consumers, in the order of their numbers."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,10 @@ class Load:
     spread_bytes: int = 0
     client: str = ""
     """Which clients of another make, where the kind of load has such."""
+
+    def spare_client(self, use: str) -> str:
+        """The name of a client beyond producers and consumers; :data:`SPARE` has the uses."""
+        return f"client-{self.producers + self.consumers + 1 + SPARE.index(use)}"
 
     def draw_size(self, rng: Random) -> int:
         """Of the next body, in bytes; nothing is drawn where all are equal."""

@@ -430,6 +430,7 @@ def pulled(queue: MessageQueue, message: Message) -> PulledMessage:
         stored_ms=message.store_timestamp,
         reconsume_times=message.reconsume_times,
         message_id=message.message_id(),
+        stored_in=MessageQueue(message.topic, queue.broker_name, message.queue_id),
     )
 
 

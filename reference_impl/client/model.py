@@ -92,6 +92,8 @@ class PulledMessage:
     stored_ms: int
     reconsume_times: int
     message_id: str
+    stored_in: MessageQueue
+    """What the record itself says; ``queue`` is the one that was asked."""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,11 @@ def scenario_with(line: str) -> str:
         ("workload: {size: 16B}", "workload size: 16 is not within 32 and 4194304|x.yaml:3:18|"),
         ("workload: {topic: a b}", "workload topic: 'a b' is no topic|x.yaml:3:19|"),
         ("workload: {kind: logs}", "workload kind: cannot be 'logs'; did you mean 'log'?|x.yaml:3:18|"),
+        (
+            "workload: {observers: [route]}",
+            "workload observers: cannot be 'route'; did you mean 'routes'?|x.yaml:3:24|",
+        ),
+        ("workload: {operators: moving}", "workload operators: cannot be 'moving'; known: permissions, |x.yaml:3:23|"),
         ("workload: {for: 1h, rate: 99999/s}", "rate × for is more than 20,000,000 messages|x.yaml:3:11|"),
         ("seed: 1\nseed: 2", "key 'seed' is repeated|x.yaml:5:1|the first is in line 4"),
         ("seed:", "seed has no value|x.yaml:4:6|"),

@@ -1,0 +1,118 @@
+"""The table of loads, observers and operators: the one place that knows their names.
+
+Question: what may a scenario's ``workload`` be made of, and which class is each?
+
+    load        who sends and who reads                               log, batch, producer, group, external …
+    observers   who asks nodes again and again what they know         routes, ends, masters
+    operators   who changes something at set times, and looks at it   permissions, order, metadata
+
+Model. A scenario has one load and any of the others (:func:`make_workload`). Those are *parts* of a client node: of the
+first measuring consumer, or of all of them (``everywhere``), or of a node of their own if the load has none. Names of
+the time when each pair was a kind of its own still stand for what they meant (:data:`SHORTHANDS`).
+
+    to add one   a module, and a row here
+
+Limits. Rows name modules, which are imported when they are made: scenario files are read without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from harness.workloads.parts import Part, PartHost
+    from harness.workloads.workload import Stage, Workload
+
+
+@dataclass(frozen=True)
+class LoadRow:
+    """One load; ``maker`` is ``module:name`` of what takes a stage and the rows of its companions."""
+
+    name: str
+    summary: str
+    maker: str
+
+    def make(self, stage: Stage, companions: Sequence[Companion]) -> Workload:
+        workload: Workload = _found(self.maker)(stage, companions)
+        return workload
+
+
+@dataclass(frozen=True)
+class Companion:
+    """One observer or operator; ``maker`` is ``module:name`` of what takes the client node that hosts it."""
+
+    name: str
+    summary: str
+    maker: str
+    is_everywhere: bool = False
+    """On every measuring consumer, not only on the first."""
+
+    def make(self, host: PartHost) -> Part:
+        part: Part = _found(self.maker)(host)
+        return part
+
+
+def _found(maker: str) -> Callable[..., Any]:
+    module, _, name = maker.partition(":")
+    made: Callable[..., Any] = getattr(import_module(module, __package__), name)
+    return made
+
+
+LOADS: Final[dict[str, LoadRow]] = {
+    row.name: row
+    for row in (
+        LoadRow("log", "producers that never retry, consumers that pull; everything is recorded", ".log:LogWorkload"),
+        LoadRow("batch", "the same, but producers send four messages in one request", ".batches:BatchWorkload"),
+        LoadRow("producer", "RocketMQ's own producers, with their retries", ".producers:ProducerWorkload"),
+        LoadRow("group", "the producers of log, and consumer groups that commit offsets", ".group:GroupWorkload"),
+        LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload"),
+        LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload"),
+        LoadRow("external", "other people's producers and a group of their consumers", ".external:ExternalWorkload"),
+        LoadRow("external-ordered", "the same, with keys and orderly listeners", ".external:OrderedExternalWorkload"),
+    )
+}
+OBSERVERS: Final[dict[str, Companion]] = {
+    row.name: row
+    for row in (
+        Companion("routes", "what every NameServer lists", ".routes:RoutesPart", is_everywhere=True),
+        Companion("ends", "the end of a queue on all nodes that have it", ".scripts:ends"),
+        Companion("masters", "who is master, at every NameServer", ".scripts:masters"),
+    )
+}
+OPERATORS: Final[dict[str, Companion]] = {
+    row.name: row
+    for row in (
+        Companion("permissions", "write permission away and back, then read only, write only", ".scripts:permissions"),
+        Companion("order", "a topic becomes ordered, and is no more", ".scripts:order"),
+        Companion("metadata", "topics, groups, offsets, delayed messages, every two seconds", ".scripts:metadata"),
+    )
+}
+
+
+class Made(NamedTuple):
+    """What a shorthand stands for."""
+
+    load: str
+    operators: tuple[str, ...] = ()
+    observers: tuple[str, ...] = ()
+
+
+SHORTHANDS: Final[dict[str, Made]] = {
+    "routes": Made("log", observers=("routes",)),
+    "permissions": Made("log", operators=("permissions",)),
+    "order": Made("log", operators=("order",)),
+    "metadata": Made("log", operators=("metadata",)),
+    "replication": Made("log", observers=("ends",)),
+    "moving": Made("producer", observers=("ends",)),
+    "promotion": Made("producer", observers=("masters",)),
+}
+"""Kinds of former scenario files."""
+
+
+def make_workload(stage: Stage, load: str, operators: Sequence[str], observers: Sequence[str]) -> Workload:
+    """``KeyError`` for names that scenario files would not have let pass."""
+    companions = [*(OPERATORS[name] for name in operators), *(OBSERVERS[name] for name in observers)]
+    return LOADS[load].make(stage, companions)
