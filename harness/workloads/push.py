@@ -4,9 +4,9 @@ Question: what are the listeners of a group given while brokers die and members 
 when, and if they refuse a message, does it come back?
 
 Model. Producers are those of the load ``producer``. Members host the reference's push consumer: they share the queues
-by rebalancing, and each message that a listener gets is an op ``deliver`` (``checkers/history/listeners.py``). A listener
-refuses every :data:`REFUSED_EVERY`-th message at its first time: it must come again, counted. With delays every second
-message has one of the first delay levels, and ``due_ns`` says since when it may be given.
+by rebalancing, and each message that a listener gets is an op ``deliver`` (``checkers/history/listeners.py``). A
+listener refuses every :data:`REFUSED_EVERY`-th message at its first time: it must come again, counted. With delays
+every second message has one of the first delay levels, and ``due_ns`` says since when it may be given.
 
 Members enter at the beginning. After the last heal the group reads on until everything that a producer was told to be
 stored was given to it, or nothing has come for :data:`QUIET_NS`.

@@ -87,12 +87,12 @@ def test_synchronous_flush_loses_nothing_in_the_same_cuts():
         assert (result.outcome, check(result, "accounting").measures["lost"]) == (Outcome.PASS, 0)
 
 
-@pytest.mark.parametrize("kind", ["routes", "producer"])
-def test_other_kinds_of_load_pass_through_the_same_phases(kind, tmp_path):
-    result = run_scenario(tiny(KILL, brokers=2, kind=kind), seed=3, out=tmp_path)
+@pytest.mark.parametrize(("load", "f"), [({"observers": ("routes",)}, "route"), ({"kind": "producer"}, "produce")])
+def test_other_loads_pass_through_the_same_phases(load, f, tmp_path):
+    result = run_scenario(tiny(KILL, brokers=2, **load), seed=3, out=tmp_path)
     assert result.outcome is Outcome.PASS, [v.to_json() for v in result.verdicts if v.outcome]
     fs = {line["f"] for line in lines(result) if line["t"] == "invoke"}
-    assert ("route" if kind == "routes" else "produce") in fs
+    assert f in fs
 
 
 # Determinism ----------------------------------------------------------------------------------------------------------
