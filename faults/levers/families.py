@@ -193,8 +193,8 @@ class LinkLevers(Nodes, Protocol):
         the first one."""
 
     def answers_after_ms(self, source: str, target: str, patience_ms: int) -> int:
-        """A real request by RocketMQ's protocol from *source* to the client port of *target*: after how many
-        milliseconds the answer was there; −1 if none came in time."""
+        """Real requests by RocketMQ's protocol from *source* to the client port of *target*, one after another: the
+        fewest milliseconds that an answer took; −1 if not all came in time."""
 
 
 FAMILIES: Final[dict[str, type]] = {

@@ -56,7 +56,7 @@ def reference(client: docker.DockerClient) -> str:
     """The image of this source tree, built if the engine does not have it; its name."""
     source = Path(reference_impl.__file__).parent
     recipe = _recipe("reference")
-    entries: dict[str, Path | bytes] = {"health": RECIPES / "health", **_python_files(source)}
+    entries: dict[str, Path | bytes] = {"health": RECIPES / "health", **_files_of(source)}
     name = f"mqchaos/reference:{_digest({**entries, 'recipe': recipe.encode()})}"
     if not is_there(client, name):
         build(client, name, recipe, {**entries, "wheels": _wheels()})
@@ -129,8 +129,10 @@ def _base(client: docker.DockerClient) -> str:
     return os.environ.get(BASE_VARIABLE) or (OWN_BASE if is_there(client, OWN_BASE) else "")
 
 
-def _python_files(package: Path) -> dict[str, Path | bytes]:
-    return {str(path.relative_to(package.parent)): path for path in sorted(package.rglob("*.py"))}
+def _files_of(package: Path) -> dict[str, Path | bytes]:
+    """Its modules and its data, without what the interpreter leaves beside them."""
+    found = (path for path in sorted(package.rglob("*")) if path.is_file() and path.parent.name != "__pycache__")
+    return {str(path.relative_to(package.parent)): path for path in found}
 
 
 def _digest(entries: Entries) -> str:

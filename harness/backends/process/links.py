@@ -14,6 +14,7 @@ Limits. Both nodes need a network of their own. One toxic a fault.
 from __future__ import annotations
 
 import json
+import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,8 +37,14 @@ ONLY_OURS: Final = ("jam", "frames")
 API_PORTS: Final = {"toxiproxy": 8474, "ours": 8475}
 LOOK_S: Final = 0.1
 STREAMS: Final = ("upstream", "downstream")
-ASK: Final = {"namesrv": (9876, 106), "broker": (10911, 28)}
-"""Kind of node → port, and a request about itself (GET_BROKER_CLUSTER_INFO, GET_BROKER_RUNTIME_INFO)."""
+CLIENT_PORTS: Final = {"namesrv": 9876, "broker": 10911}
+UNKNOWN_CODE: Final = 32_767
+"""A request that every server answers at once: it does not know it (REQUEST_CODE_NOT_SUPPORTED)."""
+QUESTIONS: Final = 3
+
+
+Way = tuple[str, str, int]
+"""(source, target, port)"""
 
 
 @dataclass
@@ -48,10 +55,6 @@ class _Server:
     kind: str
     client: toxiproxy.Toxiproxy
     used: int = 0
-
-
-Way = tuple[str, str, int]
-"""(source, target, port)"""
 
 
 @dataclass
@@ -121,18 +124,15 @@ class Links:
         return self._frames(name, "seen"), done
 
     def answers_after_ms(self, source: str, target: str, patience_ms: int) -> int:
-        port, code = ASK[self._kind_of(target)]
-        began_s = monotonic()
+        deadline_s = monotonic() + patience_ms / 1000
         with self._network.open_socket(source) as connection:
-            connection.settimeout(patience_ms / 1000)
             try:
+                connection.settimeout(patience_ms / 1000)
                 connection.bind((self._network.host(source), 0))
-                connection.connect((self._network.host(target), port))
-                connection.sendall(_request(code))
-                answer = connection.recv(4)
+                connection.connect((self._network.host(target), CLIENT_PORTS[self._kind_of(target)]))
+                return min(_answer_ms(connection, number, deadline_s) for number in range(QUESTIONS))
             except OSError:
                 return -1
-        return int((monotonic() - began_s) * 1000) if answer else -1
 
     # -- how -------------------------------------------------------------------------------------------------------
 
@@ -241,7 +241,22 @@ def _once(count: Callable[[], int], patience_ms: int) -> int:
     return found
 
 
-def _request(code: int) -> bytes:
-    header = {"code": code, "flag": 0, "language": "OTHER", "opaque": 1, "version": 0}
+def _answer_ms(connection: socket.socket, opaque: int, deadline_s: float) -> int:
+    """Ask and wait for the whole answer; ``OSError`` if it does not come in time."""
+    header = {"code": UNKNOWN_CODE, "flag": 0, "language": "OTHER", "opaque": opaque, "version": 0}
     data = json.dumps({**header, "serializeTypeCurrentRPC": "JSON"}).encode()
-    return struct.pack(">II", 4 + len(data), len(data)) + data
+    began_s = monotonic()
+    connection.settimeout(max(0.001, deadline_s - began_s))
+    connection.sendall(struct.pack(">II", 4 + len(data), len(data)) + data)
+    length = int.from_bytes(_receive(connection, 4), "big")
+    _receive(connection, length)
+    return int((monotonic() - began_s) * 1000)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        if not (more := connection.recv(size - len(data))):
+            raise ConnectionResetError("closed before the answer")
+        data += more
+    return data
