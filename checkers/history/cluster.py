@@ -161,7 +161,8 @@ class Cluster:
     def is_slave(self, node: str) -> bool:
         """Whether *node* is a broker's and not its first master; a broker name is no node."""
         member = self.member(node)
-        return member.broker_id >= MASTER_ID and node != self.first_master(member.broker)
+        is_node = member.broker_id >= MASTER_ID and node not in self._brokers
+        return is_node and node != self.first_master(member.broker)
 
     def properties(self, node: str, ns: int = 0) -> Mapping[str, str]:
         """Its settings at that instant."""

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from faults.catalogue import VERBS
 from harness.backends.table import BACKENDS
+from harness.modes import MODES, NOT_BUILT
 from mqchaos.checkout import ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +105,37 @@ def test_no_code_compares_the_text_of_a_version(path: Path) -> None:
             if isinstance(part, ast.Constant) and is_version(part.value)
         ]
     assert found == []
+
+
+HOMES_OF_NAMES = {
+    ROOT / "checkers" / "history" / "effects.py": "verbs of histories that do not tell effects",
+    ROOT / "harness" / "modes.py": "the table of modes",
+}
+
+
+def texts_of(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_names_no_mode_and_judges_by_no_verb(path: Path) -> None:
+    """Effects, harms and the table of modes tell; whoever adds a verb or a mode touches one file and one row."""
+    if path in HOMES_OF_NAMES:
+        return
+    texts = texts_of(path)
+    assert texts & {*MODES, *NOT_BUILT} - {"dledger"} == set()  # DLedger's own is also the name of a kind of node
+    if path.is_relative_to(ROOT / "checkers"):
+        assert texts & set(VERBS) == set()
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "checkers").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_who_is_master_is_not_read_off_a_name(path: Path) -> None:
+    """:mod:`checkers.history.cluster` is asked."""
+    if path.is_relative_to(ROOT / "checkers") and path.name != "cluster.py":
+        assert not any(re.fullmatch(r"-[0-9]|namesrv-|client-", text) for text in texts_of(path))
 
 
 def is_version(value: object) -> bool:

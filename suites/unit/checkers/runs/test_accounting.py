@@ -243,3 +243,37 @@ def test_a_topic_that_is_gone_is_unreachable_not_lost(do: str, flush: str, outco
     assert verdict.outcome is outcome
     assert kinds(verdict) == [("unreachable", outcome is Outcome.PASS)]
     assert "until the topic was created again" in verdict.anomalies[0].sentence
+
+
+@pytest.mark.parametrize("outage", ["kill", "stop", "restart"])
+@pytest.mark.parametrize(("acked_ms", "allowed"), [(78_000, True), (74_000, False)])
+def test_an_outage_is_an_outage_whatever_ended_the_broker(outage: str, acked_ms: int, allowed: bool) -> None:
+    """Ten seconds without a process, then a power cut: the flush thread did not run meanwhile, and had else to have
+    reached everything older than its thorough interval."""
+    build = Build()
+    build.event(0, "node", "started", "broker-a-0")
+    build.send(acked_ms - 1, acked_ms, 0, 0)
+    build.fault(outage, "broker-a-0", 80_000, 80_001, heal=90_001)
+    build.event(80_000, "node", "stopped" if outage == "stop" else "killed", "broker-a-0")
+    build.event(90_000, "node", "started", "broker-a-0")
+    build.fault("cut_power", "broker-a-0", 96_000, 96_000, heal=97_000, fault="f2")
+    build.drain(190_000, 190_001, 0, [])
+    build.drained(190_002, 0)
+    verdict = check_accounting(build.history(), build.facts(flush="async"))
+    assert [anomaly.allowed for anomaly in verdict.anomalies if anomaly.kind == "lost"] == [allowed]
+
+
+@pytest.mark.parametrize(
+    ("by", "allowed"), [("wipe", True), ("flip_bits", True), ("kill", False), ("fill_disk", False)]
+)
+def test_what_two_faults_took_before_anything_was_stored_is_put_down_to_both(by: str, allowed: bool) -> None:
+    """A disk that is wiped, or a sector that goes bad, while the machine is dark: nobody can tell what took it."""
+    build = Build()
+    build.send(0, 1, 0, 0)
+    build.fault("cut_power", "broker-a-0", 40_000, 40_000, heal=41_000, fault="f1")
+    build.fault(by, "broker-a-0", 42_000, 42_000, heal=50_000, fault="f2")
+    build.send(60_000, 60_001, 1, 0, position=0)
+    build.drain(190_000, 190_001, 0, [1])
+    build.drained(190_002, 1)
+    verdict = check_accounting(build.history(), build.facts(flush="sync"))
+    assert [anomaly.allowed for anomaly in verdict.anomalies if anomaly.kind == "lost"] == [allowed]

@@ -185,6 +185,10 @@ def test_one_of_several_synchronous_slaves_may_lack_what_another_one_acknowledge
     [
         ("kill", (), 5_000, 95_000, 1, False),
         ("pause", (), 5_000, 9_950, 1, False),
+        ("wipe", (), 5_000, 95_000, 1, False),
+        ("flip_bits", (), 5_000, 95_000, 1, False),
+        ("cut_power", (), 5_000, 95_000, 1, False),
+        ("isolate", ("broker-a-0", "client-1"), 5_000, 95_000, 1, False),
         ("partition", ("broker-a-0",), 5_000, 95_000, 1, False),
         ("partition", ("broker-b-0",), 5_000, 95_000, 1, True),
         ("kill", (), 5_000, 9_895, 1, True),  # it was back before the answer

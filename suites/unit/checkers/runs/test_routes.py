@@ -104,3 +104,24 @@ def test_nobody_asked_is_unknown() -> None:
     build = Build()
     build.send(0, 1, 0, 0)
     assert judge(build).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("do", ["kill", "stop", "isolate"])
+def test_a_nameserver_does_not_see_the_end_of_what_it_is_cut_off_from(do: str) -> None:
+    """Whoever is ended while a partition stands closes no connection that the other side could see."""
+    build = Build()
+    build.fault("partition", "broker-a-0", 8_000, 8_001, heal=100_000, right=("namesrv-1",))
+    others = ("namesrv-1", "client-1") if do == "isolate" else ()
+    build.fault(do, "broker-a-0", 10_000, 10_001, heal=60_000, fault="f2", right=others)
+    asked(build, range(1, 90), BOTH)
+    assert judge(build).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("do", ["wipe", "flip_bits", "adopt_slave"])
+def test_whatever_ended_it_a_broker_may_be_missing_until_it_has_registered_again(do: str) -> None:
+    build = Build()
+    build.fault(do, "broker-a-0", 10_000, 10_001, heal=20_000)
+    asked(build, range(1, 11), BOTH)
+    asked(build, range(11, 40), ("broker-b",))
+    asked(build, range(40, 60), BOTH)
+    assert judge(build).outcome is Outcome.PASS
