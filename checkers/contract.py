@@ -15,8 +15,9 @@ as masters, and with DLedger after the append, when no majority has confirmed it
 
 ``contracts/<mode>.yaml`` has one promise a (harm, flush type), if need be apart by the role of who was hit: in words,
 with its source, and as data that checkers judge by. A *harm* is what a fault did, whatever verb did it
-(:data:`checkers.history.effects.HARMS`). Bounds that all modes share stand in ``timings.yaml``. Loss is never a number
-of messages, it is a mechanism, and only by an act that takes data away:
+(:data:`checkers.history.effects.HARMS`). A mode that is ``like`` another one gives only what differs. Bounds that all
+modes share stand in ``timings.yaml``. Loss is never a number of messages, it is a mechanism, and only by an act that
+takes data away:
 
     unflushed       a suffix of that node's log, no older than the flush rules of that node allow
     unreplicated    a suffix of it, no older than its slaves may lag: a slave's copy has taken its place
@@ -199,8 +200,10 @@ def contract_of(mode: str) -> Contract | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A contract with the bounds that it does not give itself."""
-    document = {**_document(_TIMINGS), **_document(path)}
+    """A contract with the bounds that it does not give itself; ``like``: all else that it does not, from another."""
+    own = _document(path)
+    like = _read(_FOLDER / f"{own['like']}.yaml") if "like" in own else _document(_TIMINGS)
+    document = {**like, **own}
     if "reading" in document:
         document["reading"] = {**_document(_TIMINGS)["reading"], **document["reading"]}
     return document
