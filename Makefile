@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak explore fuzz shapes museum benchmarks docs clean
+.PHONY: help demo test compiled lint soak explore fuzz shapes hostile museum benchmarks docs clean
 
 HISTORIES ?= 1000000
 STATES ?= 1000000
@@ -13,6 +13,7 @@ help:
 	@echo 'make explore     DLedger: every order of events of three members, a million states (STATES=n: n of them)'
 	@echo 'make fuzz        checkers against brute force on a million random histories an object (HISTORIES=n: on n)'
 	@echo 'make shapes      checkers against a second brute force on all small histories of some shapes'
+	@echo 'make hostile     a million hostile frames, 10,000 damaged stores, tables, files of properties (an hour)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
@@ -44,6 +45,10 @@ fuzz: .venv/.mqchaos-setup
 
 shapes: .venv/.mqchaos-setup
 	.venv/bin/python scripts/enumerate_shapes.py
+
+hostile: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.hostile frames nameserver_frames --seeds 20000
+	.venv/bin/python -m suites.hostile stores tables configurations --seeds 10000
 
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt

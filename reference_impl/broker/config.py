@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 
 from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import MS, Address
+from reference_impl.wire.fields import java_number
 
 T = TypeVar("T")
 
@@ -178,10 +179,10 @@ def _text(_key: str, value: str) -> str:
 
 
 def _integer(key: str, value: str) -> int:
-    try:
-        return int(value)
-    except ValueError:
-        raise ConfigurationError(f"{key}={value}: expected a whole number") from None
+    number = java_number(value.strip(), 64)
+    if number is None:
+        raise ConfigurationError(f"{key}={value}: expected a whole number")
+    return number
 
 
 def _switch(key: str, value: str) -> bool:
@@ -330,12 +331,9 @@ def _checked(config: BrokerConfig) -> BrokerConfig:
         raise ConfigurationError(f"brokerId={config.broker_id}: a slave's brokerId must be greater than 0")
     if config.in_group and (config.is_slave or config.acts):
         raise ConfigurationError("enableDLegerCommitLog=true: not with brokerRole=SLAVE or enableSlaveActingMaster")
-    for name, value in (
-        ("brokerHeartbeatInterval", config.heartbeat_interval_ns),
-        ("syncBrokerMemberGroupPeriod", config.member_group_period_ns),
-    ):
-        if value < MS:
-            raise ConfigurationError(f"{name}={value // MS}: expected 1 or more")
+    for name, attribute, convert in (*_PROPERTIES, *_PROPERTIES_5X):
+        if convert is _milliseconds and getattr(config, attribute) < MS:
+            raise ConfigurationError(f"{name}={getattr(config, attribute) // MS}: expected 1 or more")
     for name, host in (
         ("brokerIP1", config.broker_ip),
         ("brokerIP2", config.broker_ip2),

@@ -24,6 +24,8 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
+from reference_impl.wire.fields import java_number
+
 FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 BrokerRole = Literal["ASYNC_MASTER", "SYNC_MASTER", "SLAVE"]
 
@@ -103,7 +105,7 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
                 values[field.name] = _bind(name, properties[name].strip(), field.type)
         if "store_host" not in values and "brokerIP1" in properties:
             values["store_host"] = f"{properties['brokerIP1']}:{properties.get('listenPort', '10911')}"
-        return cls(**values)
+        return _checked(cls(**values))
 
     @property
     def commit_log_folders(self) -> tuple[str, ...]:
@@ -149,6 +151,44 @@ def _refuse_unsupported(properties: Mapping[str, str]) -> None:
         raise ValueError(f"storePathCommitLog: a folder stands there twice: {properties['storePathCommitLog']!r}")
 
 
+_UNIT_BYTES: Final = 20
+_FILE_BYTES_MAX: Final = (1 << 31) - 1
+_BOUNDS: Final = {
+    "mapped_file_size_commit_log": (256, _FILE_BYTES_MAX),
+    "mapped_file_size_consume_queue": (1, _FILE_BYTES_MAX),
+    "max_message_size": (1, _FILE_BYTES_MAX),
+    "max_hash_slot_num": (1, _FILE_BYTES_MAX // 4),
+    "max_index_num": (2, _FILE_BYTES_MAX // 20),
+    "transient_store_pool_size": (1, 1024),
+    "max_transfer_count_on_message_in_memory": (1, _FILE_BYTES_MAX),
+    "max_transfer_count_on_message_in_disk": (1, _FILE_BYTES_MAX),
+    "file_reserved_time_hours": (0, 1_000_000),
+}
+"""Field → least and greatest value; of times 1 ms and a year, of ratios 0 and 100 per cent."""
+
+_YEAR_MS: Final = 366 * 86_400_000
+
+
+def _checked(config: StoreConfig) -> StoreConfig:
+    """What a file, a timer or a division relies on. ``ValueError`` names the property."""
+    for field in config.__struct_fields__:
+        value = getattr(config, field)
+        least, most = _BOUNDS.get(field) or _bounds_by_name(field)
+        if type(value) is int and not least <= value <= most:
+            raise ValueError(f"{_PROPERTY.get(field) or _camel(field)}={value}: expected {least} to {most}")
+    for hour in config.delete_when.split(";"):
+        if hour.strip() and java_number(hour.strip(), 32) not in range(24):
+            raise ValueError(f"deleteWhen={config.delete_when}: expected hours from 00 to 23 between semicolons")
+    units = -(-config.mapped_file_size_consume_queue // _UNIT_BYTES)  # rounded up, as RocketMQ does
+    return msgspec.structs.replace(config, mapped_file_size_consume_queue=units * _UNIT_BYTES)
+
+
+def _bounds_by_name(field: str) -> tuple[int, int]:
+    if field.endswith(("_interval", "_timeout")):
+        return 1, _YEAR_MS
+    return (0, 100) if field.endswith("_ratio") else (0, 1 << 62)
+
+
 def _folders(text: str) -> tuple[str, ...]:
     return tuple(path for path in text.split(",") if path.strip())
 
@@ -177,10 +217,10 @@ def _bind(name: str, text: str, kind: object) -> str | int | bool:
             raise ValueError(f"{name}: expected true or false, not {text!r}")
         return text.lower() == "true"
     if kind is int:
-        try:
-            return int(text)
-        except ValueError:
-            raise ValueError(f"{name}: expected a whole number, not {text!r}") from None
+        number = java_number(text, 64)
+        if number is None:
+            raise ValueError(f"{name}: expected a whole number, not {text!r}")
+        return number
     choices = get_args(kind)
     if choices and text not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, not {text!r}")
