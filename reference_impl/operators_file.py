@@ -48,6 +48,7 @@ _PATHS: Final = (
     "readOnlyCommitLogStorePaths",
     "kvConfigPath",
     "storeBaseDir",
+    *GUIDES,
 )
 
 

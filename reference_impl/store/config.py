@@ -147,6 +147,10 @@ def _refuse_unsupported(properties: Mapping[str, str]) -> None:
         _relative("readOnlyCommitLogStorePaths", folder)
     if len(folders) > 1 and not set(folders) - set(read_only):
         raise ValueError("readOnlyCommitLogStorePaths: no folder of storePathCommitLog is left to write to")
+    root = properties.get("storePathRootDir", "store").rstrip("/")
+    for name, folder in (("storePathConsumeQueue", "consumequeue"), ("storePathIndex", "index")):
+        if properties.get(name, f"{root}/{folder}").rstrip("/") != f"{root}/{folder}":
+            raise ValueError(f"{name}: RocketMQ does not read it, and uses {root}/{folder}")
     if len(set(folders)) < len(folders):
         raise ValueError(f"storePathCommitLog: a folder stands there twice: {properties['storePathCommitLog']!r}")
 
