@@ -118,15 +118,15 @@ def _loop_acks(
     append: Ints, lo: Ints, hi: Ints, row_of: Ints,
 ) -> bool:  # fmt: skip
     for row in range(len(queue)):
-        its = values[row]
-        if row_of[its] != -1:
+        message = values[row]
+        if row_of[message] != -1:
             return False
-        row_of[its] = row
+        row_of[message] = row
         if outcome[row] == 0:
             slot = base[queue[row]] + offset[row]
             if offset[row] < 0 or append[slot] != -1:
                 return False
-            value[slot] = its
+            value[slot] = message
             append[slot] = row
             lo[slot] = invoke[row]
             hi[slot] = ret[row]
@@ -148,15 +148,15 @@ def _loop_reads(
         for index in range(count[poll]):
             if offset[at + index] != first + index:
                 return False
-            its = values[at + index]
-            if value[slot + index] != its:
-                if value[slot + index] != -1 or its < 0 or its >= len(row_of):
+            message = values[at + index]
+            if value[slot + index] != message:
+                if value[slot + index] != -1 or message < 0 or message >= len(row_of):
                     return False
-                row = row_of[its]
+                row = row_of[message]
                 if row < 0 or outcome[row] != 1 or sent_to[row] != queue[poll]:
                     return False
-                row_of[its] = -2
-                value[slot + index] = its
+                row_of[message] = -2
+                value[slot + index] = message
                 append[slot + index] = row
                 lo[slot + index] = invoke[row]
         at += count[poll]

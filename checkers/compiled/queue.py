@@ -158,9 +158,9 @@ def _loop_order(
 ) -> bool:  # fmt: skip
     running = -1
     for stamp in range(len(latest)):
-        its = latest[stamp]
+        here = latest[stamp]
         latest[stamp] = running  # of what returned before it
-        running = max(running, its)
+        running = max(running, here)
     for row in range(len(values)):
         enqueue = row_of[values[row]]
         if ret[row] >= _NEVER and e_outcome[enqueue] != 0:

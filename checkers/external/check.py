@@ -35,24 +35,24 @@ from checkers.external.calls import Call, DoesNotFit
 from checkers.external.files import read
 from checkers.external.kafka import ASSIGNS, SAYS_NOTHING
 from checkers.external.keys import with_keys
-from checkers.external.log import check_foreign_log
-from checkers.external.queue import check_foreign_queue
-from checkers.external.register import check_foreign_kv, check_foreign_mutex, check_foreign_register
-from checkers.external.sets import check_foreign_set
-from checkers.external.total_queue import check_foreign_total_queue
+from checkers.external.log import judge_log
+from checkers.external.queue import judge_queue
+from checkers.external.register import judge_kv, judge_mutex, judge_register
+from checkers.external.sets import judge_set
+from checkers.external.total_queue import judge_total_queue
 from checkers.verdict import Outcome, Verdict
 
 Judge = Callable[[Sequence[Call], str, bool], Verdict]
 
 MODELS: Final[dict[str, Judge]] = {
-    "register": check_foreign_register,
-    "kv": check_foreign_kv,
-    "queue": partial(check_foreign_queue, ordered=True),
-    "bag": partial(check_foreign_queue, ordered=False),
-    "total-queue": check_foreign_total_queue,
-    "set": check_foreign_set,
-    "log": check_foreign_log,
-    "mutex": check_foreign_mutex,
+    "register": judge_register,
+    "kv": judge_kv,
+    "queue": partial(judge_queue, ordered=True),
+    "bag": partial(judge_queue, ordered=False),
+    "total-queue": judge_total_queue,
+    "set": judge_set,
+    "log": judge_log,
+    "mutex": judge_mutex,
 }
 
 
@@ -62,8 +62,8 @@ def check_file(path: Path, model: str) -> Verdict:
     A refused operation (``fail``) is evidence in text logs, as Porcupine takes them. In EDN and JSON it only did not
     happen, since Jepsen's ``:fail`` may have any cause.
     """
-    its = read(path)
-    return check_calls(its.calls, model, str(path), refusals=its.is_log)
+    file = read(path)
+    return check_calls(file.calls, model, str(path), refusals=file.is_log)
 
 
 def check_calls(calls: Sequence[Call], model: str, place: str = "history", *, refusals: bool = False) -> Verdict:
@@ -71,7 +71,7 @@ def check_calls(calls: Sequence[Call], model: str, place: str = "history", *, re
     judge = MODELS[model]
     if not calls:
         return Verdict(model, Outcome.UNKNOWN, reasons=("the history is empty: nothing happened",))
-    calls = with_keys(calls, place)
+    calls = with_keys(calls, place, may_lack_key=model == "set")
     try:
         verdict = judge(calls, place, refusals)
     except DoesNotFit as error:

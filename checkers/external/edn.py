@@ -117,8 +117,8 @@ class _Reader:
             self.next_value()
             return _DROP
         if kind == "tag":
-            its = self.next_value()
-            return its if isinstance(its, dict) else Tagged(text, its)
+            found = self.next_value()
+            return found if isinstance(found, dict) else Tagged(text, found)
         if kind == "char":
             return self.character(text[1:])
         if kind == "special" and text in _SPECIAL:
@@ -128,13 +128,13 @@ class _Reader:
         raise self.fail(f"unexpected {text!r}" if text else "ends in the middle of a value")
 
     def escaped(self, match: re.Match[str]) -> str:
-        its = match[1]
-        if its in _ESCAPES:
-            return _ESCAPES[its]
-        if len(its) == 5:
-            return chr(int(its[1:], 16))
-        if its.isdecimal():
-            return chr(int(its, 8))
+        found = match[1]
+        if found in _ESCAPES:
+            return _ESCAPES[found]
+        if len(found) == 5:
+            return chr(int(found[1:], 16))
+        if found.isdecimal():
+            return chr(int(found, 8))
         raise self.fail(f"no escape is written {match[0]!r}")
 
     def character(self, name: str) -> Character:

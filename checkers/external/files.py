@@ -159,5 +159,5 @@ def _event(row: Any, line: int, place: str) -> Event:
     if is_too_deep(row.get("value")):
         raise HistoryFormatError("history", -1, TOO_DEEP, place=f"{place}:{line}")
     value, key = row.get("value", MISSING), frozen(row.get("key"))
-    its = row["process"] if isinstance(row["process"], int) else str(row["process"])
-    return Event(line, its, str(row["type"]), str(row["f"]), value, key, error=row.get("error") is not None)
+    process = row["process"] if isinstance(row["process"], int) else str(row["process"])
+    return Event(line, process, str(row["type"]), str(row["f"]), value, key, error=row.get("error") is not None)

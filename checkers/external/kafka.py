@@ -128,7 +128,9 @@ def _delivered(calls: Sequence[Call], keys: dict[Any, int]) -> Iterator[tuple[in
         if call.f in ASSIGNS and call.type != "fail":
             (subscribed.add if call.f == "subscribe" else subscribed.discard)(call.process)
             kept = {frozen(key) for key in call.asked} if isinstance(call.asked, list) else set()
-            current = {its: number for its, number in current.items() if its[0] != call.process or its[1] in kept}
+            current = {
+                whose: number for whose, number in current.items() if whose[0] != call.process or whose[1] in kept
+            }
         elif call.type == "ok":
             for key, offset, _ in _polls(call):
                 if (call.process, key) not in current:

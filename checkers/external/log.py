@@ -91,7 +91,7 @@ class _Log:
         self.ends.append((self.key(key), at, call.call, call.ret, call.line))
 
 
-def check_foreign_log(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+def judge_log(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """Logs by key."""
     holds_pairs = any(call.f == "append" and _is_pair(call.asked) for call in calls)
     log = _Log(gaps=any(is_kafka(call) for call in calls), holds_pairs=holds_pairs)
@@ -202,8 +202,8 @@ def _end(log: _Log, call: Call, place: str) -> None:
 def _txn(log: _Log, call: Call, place: str) -> None:
     """One operation written as a transaction."""
     steps = call.answered if call.type == "ok" and call.answered is not None else call.asked
-    for its in (call.asked, steps):
-        if not isinstance(its, list) or not all(isinstance(step, list) and step for step in its):
+    for given in (call.asked, steps):
+        if not isinstance(given, list) or not all(isinstance(step, list) and step for step in given):
             raise malformed(place, call, "a transaction is a list of operations")
     if not all(isinstance(step[0], str) for step in steps):
         raise malformed(place, call, "an operation of a transaction begins with its name")

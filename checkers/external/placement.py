@@ -53,11 +53,11 @@ def places(log: LogInput, jobs: list[Job]) -> Placing:
         if job.row not in found:
             left.setdefault(job.queue, []).append(job)
     had_choice = False
-    for queue, its in left.items():
+    for queue, jobs_of_it in left.items():
         begin, end = content.slots.base[queue : queue + 2].tolist()
         holes = np.flatnonzero(content.value[begin:end] == EMPTY).tolist()
-        found |= _arranged(its, holes, content.hi[begin:end])
-        had_choice = had_choice or len(its) > 1 or bool(holes)
+        found |= _arranged(jobs_of_it, holes, content.hi[begin:end])
+        had_choice = had_choice or len(jobs_of_it) > 1 or bool(holes)
     return Placing(found, had_choice)
 
 

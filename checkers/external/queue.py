@@ -36,7 +36,7 @@ DRAINED = "drained"
 """Kind of the row that says that a queue was empty when a drain ended."""
 
 
-def check_foreign_queue(calls: Sequence[Call], place: str, refusals: bool, *, ordered: bool) -> Verdict:
+def judge_queue(calls: Sequence[Call], place: str, refusals: bool, *, ordered: bool) -> Verdict:
     """Queues by key; *refusals* do not matter (a refused dequeue says nothing)."""
     name = "queue" if ordered else "bag"
     measures: dict[str, Any] = {"operations": len(calls)}

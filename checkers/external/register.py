@@ -25,15 +25,15 @@ from checkers.objects.window import window_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 
-def check_foreign_register(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+def judge_register(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """read, write and cas by key."""
     parts = [register_part(part, place, refusals) for part in by_key(calls).values()]
     undecided = []
-    for its, part in zip(by_key(calls).values(), parts, strict=True):
+    for of_key, part in zip(by_key(calls).values(), parts, strict=True):
         numbers = _numbers(part)
         result = check_register(_columns(part, numbers))
         if result.violations:
-            anomaly = _anomaly(its, result.violations[0], {number: value for value, number in numbers.items()})
+            anomaly = _anomaly(of_key, result.violations[0], {number: value for value, number in numbers.items()})
             return Verdict("register", Outcome.FAIL, (anomaly,), _measures(calls, parts, 0))
         if result.unknown:
             undecided.append(part)
@@ -55,13 +55,13 @@ def _refused_writes(calls: Sequence[Call], value: Any) -> tuple[int, ...]:
     return tuple(call.line for call in failed if frozen(call.asked) == value)
 
 
-def check_foreign_kv(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+def judge_kv(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """get, put and append of texts by key."""
     parts = [kv_part(part, place) for part in by_key(calls).values()]
     return _searched("kv", calls, parts, key(), len(parts))
 
 
-def check_foreign_mutex(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+def judge_mutex(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """acquire and release by process; a refused acquire counts with *refusals*."""
     parts = []
     for part in by_key(calls).values():

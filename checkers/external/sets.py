@@ -28,7 +28,7 @@ from checkers.verdict import Anomaly, Outcome, Verdict
 _OUTCOMES = {"ok": ACKED, "info": UNKNOWN, "fail": FAILED}
 
 
-def check_foreign_set(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+def judge_set(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """Sets by key; *refusals* do not matter."""
     anomalies: list[Anomaly] = []
     measures = {"operations": len(calls), "objects": 0, "lost": 0, "stale": 0, "never_read": 0}

@@ -52,5 +52,5 @@ def text_log(text: str, place: str) -> Iterator[Event]:
         if behind.strip() and kind in ("invoke", "ok"):
             reason = f"there is more behind the value: {behind.strip()[:40]!r}"
             raise HistoryFormatError("history", -1, reason, place=f"{place}:{number}")
-        its = int(process) if process.isdecimal() else process
-        yield Event(number, its, kind, f, value, error=bool(behind.strip()))
+        by = int(process) if process.isdecimal() else process
+        yield Event(number, by, kind, f, value, error=bool(behind.strip()))

@@ -36,7 +36,7 @@ _MEANS = {
 }
 
 
-def check_foreign_total_queue(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
+def judge_total_queue(calls: Sequence[Call], place: str, refusals: bool) -> Verdict:
     """Total-queues by key; *refusals* do not matter."""
     anomalies: list[Anomaly] = []
     measures: dict[str, Any] = {"operations": len(calls)}

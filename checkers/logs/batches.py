@@ -45,14 +45,14 @@ def with_seen_batches(appends: Appends, polls: Polls) -> SeenBatches:
     places = _unexplained(appends, polls, np.unique(appends.value[rows]))
     queue, offset, outcome = appends.queue.copy(), appends.offset.copy(), appends.outcome.copy()
     several = pooled = False
-    for values, its in tries.items():
+    for values, rows_of_it in tries.items():
         begins = _begins(values, places)
-        for row, (its_queue, its_offset) in _matched(appends, its, begins):
+        for row, (its_queue, its_offset) in _matched(appends, rows_of_it, begins):
             members = np.arange(row, row + len(values))
             queue[members], outcome[members] = its_queue, ACKED
             offset[members] = its_offset + np.arange(len(values))
-        several = several or (len(its) > 1 and bool(begins))
-        pooled = pooled or (len(its) > 1 and bool(begins) and bool((appends.queue[its] < 0).any()))
+        several = several or (len(rows_of_it) > 1 and bool(begins))
+        pooled = pooled or (len(rows_of_it) > 1 and bool(begins) and bool((appends.queue[rows_of_it] < 0).any()))
     may_differ = pooled or _sent_otherwise(appends, tries, places)
     return SeenBatches(replace(appends, queue=queue, offset=offset, outcome=outcome), may_differ, several)
 
@@ -65,7 +65,9 @@ def _tries(appends: Appends, rows: Ints) -> dict[tuple[int, ...], list[int]]:
     for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True):
         members = rows[begin:end]
         tries.setdefault(tuple(appends.value[members].tolist()), []).append(int(members[0]))
-    return {values: sorted(its, key=lambda row: int(appends.invoke[row])) for values, its in tries.items()}
+    return {
+        values: sorted(rows_of_it, key=lambda row: int(appends.invoke[row])) for values, rows_of_it in tries.items()
+    }
 
 
 def _unexplained(appends: Appends, polls: Polls, values: Ints) -> dict[int, list[Place]]:

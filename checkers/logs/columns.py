@@ -23,7 +23,7 @@ ACKED: Final = 0
 UNKNOWN: Final = 1
 FAILED: Final = 2
 
-FOREIGN: Final = -2
+UNKNOWN_VALUE: Final = -2
 """The value of a read that shows something unrecognisable: no message that anybody sent."""
 
 OFFSETS_MAX: Final = (1 << 44) - 1
@@ -173,19 +173,24 @@ class LogViolation:
 
 
 def _appends_of(appends: Appends, kept: Bools) -> Appends:
-    its, batch = kept[appends.queue], appends.batch
-    queue, value, offset = appends.queue[its], appends.value[its], appends.offset[its]
-    invoke, ret, outcome, op = appends.invoke[its], appends.ret[its], appends.outcome[its], appends.op[its]
-    return Appends(queue, value, offset, invoke, ret, outcome, op, None if batch is None else batch[its])
+    kept_rows, batch = kept[appends.queue], appends.batch
+    queue, value, offset = appends.queue[kept_rows], appends.value[kept_rows], appends.offset[kept_rows]
+    invoke, ret, outcome, op = (
+        appends.invoke[kept_rows],
+        appends.ret[kept_rows],
+        appends.outcome[kept_rows],
+        appends.op[kept_rows],
+    )
+    return Appends(queue, value, offset, invoke, ret, outcome, op, None if batch is None else batch[kept_rows])
 
 
 def _claims_of(claims: Claims, kept: Bools) -> Claims:
-    its = kept[claims.queue]
-    return Claims(*(getattr(claims, name)[its] for name in ("queue", "at", "invoke", "ret", "op")))
+    kept_rows = kept[claims.queue]
+    return Claims(*(getattr(claims, name)[kept_rows] for name in ("queue", "at", "invoke", "ret", "op")))
 
 
 def _polls_of(polls: Polls, kept: Bools) -> Polls:
-    its, names = kept[polls.queue], ("queue", "count", "invoke", "ret", "op", "asked")
-    read = np.repeat(its, polls.count)
-    columns = {name: getattr(polls, name)[its] for name in names}
+    kept_rows, names = kept[polls.queue], ("queue", "count", "invoke", "ret", "op", "asked")
+    read = np.repeat(kept_rows, polls.count)
+    columns = {name: getattr(polls, name)[kept_rows] for name in names}
     return Polls(**columns, offset=polls.offset[read], value=polls.value[read])

@@ -24,7 +24,7 @@ import numpy as np
 
 from checkers.history.columns import NEVER, Bools, Ints
 from checkers.logs.batches import with_seen_batches
-from checkers.logs.columns import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, LogInput, LogViolation, Polls
+from checkers.logs.columns import ACKED, FAILED, UNKNOWN, UNKNOWN_VALUE, Appends, LogInput, LogViolation, Polls
 
 EMPTY: Final = -1
 UNSET: Final = -2
@@ -85,7 +85,7 @@ class Slots:
 class Content:
     """The logs as they must have been, and the bounds of every offset. ``lo`` and ``hi`` are filled on by the checker.
 
-    ``value``: by slot, −1 where nobody knows. ``append``: row of ``log.appends`` by slot, −1 if unknown or foreign.
+    ``value``: by slot, −1 where nobody knows. ``append``: row of ``log.appends`` by slot, −1 if unknown.
     ``spare``: rows of unknown appends whose value nobody saw. ``group``: first slot of the batch, by slot.
     ``due``: ``hi``, where trimming lets what stands there be no later than that (:mod:`checkers.logs.trimming`).
 
@@ -249,15 +249,15 @@ def _enter_reads(polls: Polls, content: Content, gaps: bool) -> list[LogViolatio
     return []
 
 
-def _enter_piece(polls: Polls, content: Content, its: slice, rows: slice, gaps: bool) -> list[LogViolation]:
-    offset, value, count = polls.offset[rows], polls.value[rows], polls.count[its]
-    skipped = _skips(polls, its, rows, count, gaps)
+def _enter_piece(polls: Polls, content: Content, some: slice, rows: slice, gaps: bool) -> list[LogViolation]:
+    offset, value, count = polls.offset[rows], polls.value[rows], polls.count[some]
+    skipped = _skips(polls, some, rows, count, gaps)
     if skipped:
         return skipped  # before anything else: the slots of a poll that is out of order may not exist
     if content.slots.keys is None:
-        slots = np.repeat(content.slots.base[polls.queue[its]], count) + offset
+        slots = np.repeat(content.slots.base[polls.queue[some]], count) + offset
     else:
-        slots = content.slots.of(np.repeat(polls.queue[its], count), offset)
+        slots = content.slots.of(np.repeat(polls.queue[some], count), offset)
     known = content.value[slots]
     differs = np.flatnonzero(known != value)
     if len(differs):
@@ -269,21 +269,21 @@ def _enter_piece(polls: Polls, content: Content, its: slice, rows: slice, gaps: 
     return []
 
 
-def _skips(polls: Polls, its: slice, rows: slice, count: Ints, gaps: bool) -> list[LogViolation]:
+def _skips(polls: Polls, some: slice, rows: slice, count: Ints, gaps: bool) -> list[LogViolation]:
     """A poll returns consecutive offsets, from the one that was asked for; with gaps, ascending ones."""
     offset = polls.offset[rows]
     first = np.cumsum(count) - count
     step = offset[1:] - offset[:-1]
     step[first[1:] - 1] = 1
-    asked = polls.asked[its]
+    asked = polls.asked[some]
     begins = offset[first]
     late = np.flatnonzero((asked >= 0) & ((begins < asked) if gaps else (begins != asked)))
     jumps = np.flatnonzero((step <= 0) if gaps else (step != 1))
     if len(jumps):
-        poll = its.start + int(np.searchsorted(first, jumps[0], side="right")) - 1
+        poll = some.start + int(np.searchsorted(first, jumps[0], side="right")) - 1
         missing = int(offset[jumps[0]]) + 1
     elif len(late):
-        poll, missing = its.start + int(late[0]), int(asked[late[0]])
+        poll, missing = some.start + int(late[0]), int(asked[late[0]])
     else:
         return []
     queue = int(polls.queue[poll])
@@ -391,8 +391,8 @@ def _copied(content: Content, learned: Ints) -> Ints:
         return rows
     keys = appends.value[alive] * queue_count + appends.queue[alive] + 1
     found, first = np.unique(keys, return_index=True)
-    for its in (queue + 1, 0):  # to that queue, or to one that nobody knows
-        wanted = content.value[learned] * queue_count + its
+    for some in (queue + 1, 0):  # to that queue, or to one that nobody knows
+        wanted = content.value[learned] * queue_count + some
         place = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
         candidate = alive[first[place]]
         sooner = (rows < 0) | (appends.invoke[candidate] < appends.invoke[rows])
@@ -418,7 +418,9 @@ def _strays(log: LogInput, content: Content, slots: Ints) -> list[LogViolation]:
     violations: list[LogViolation] = []
     for slot in slots.tolist():
         value = int(content.value[slot])
-        sends = np.flatnonzero(content.appends.value == value) if value != FOREIGN else np.zeros(0, dtype=np.int64)
+        sends = (
+            np.flatnonzero(content.appends.value == value) if value != UNKNOWN_VALUE else np.zeros(0, dtype=np.int64)
+        )
         alive = sends[content.appends.outcome[sends] != FAILED]
         violations.append(_stray(log, content, slot, value, sends, alive))
     return _first_of_each_kind(violations)

@@ -5,7 +5,7 @@ Question: is this input a history of logs at all?
 Model. Beside the rules of every theorem: queues are those that the input says it has (−1 only for an unknown append),
 an acknowledged append has an offset, a poll that returned something returned at least one message, the messages of a
 batch are consecutive entries that share queue, outcome, operation and stamps. A message is a number from 0 on; only a
-poll may show :data:`~checkers.logs.columns.FOREIGN`.
+poll may show :data:`~checkers.logs.columns.UNKNOWN_VALUE`.
 
 Limits. Offsets and values are below 2^44 − 1 and queues below 2^18, so that both fit into one number.
 """
@@ -15,7 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.history.columns import NEVER, HistoryFormatError, Ints
-from checkers.logs.columns import ACKED, FOREIGN, OFFSETS_MAX, QUEUES_MAX, UNKNOWN, Appends, Claims, LogInput, Polls
+from checkers.logs.columns import (
+    ACKED,
+    OFFSETS_MAX,
+    QUEUES_MAX,
+    UNKNOWN,
+    UNKNOWN_VALUE,
+    Appends,
+    Claims,
+    LogInput,
+    Polls,
+)
 from checkers.objects.door import Table, admitted, as_ints, require, require_one_length, require_times
 
 _CLAIMS = ("empties", "ends", "starts", "refused")
@@ -88,7 +98,7 @@ def _polls(polls: Polls, queue_count: int) -> Polls:
         raise HistoryFormatError("polls", -1, told)
     require("polls", polls.ret < NEVER, "it never returned")
     require("messages read", (offset >= 0) & (offset < OFFSETS_MAX), "an offset is below 0, or not below 2^44 - 1")
-    require("messages read", (value >= 0) | (value == FOREIGN), f"a value is below 0 and not {FOREIGN}")
+    require("messages read", (value >= 0) | (value == UNKNOWN_VALUE), f"a value is below 0 and not {UNKNOWN_VALUE}")
     if offset is polls.offset and value is polls.value:
         return polls
     return Polls(polls.queue, polls.count, polls.invoke, polls.ret, polls.op, polls.asked, offset, value)

@@ -127,8 +127,8 @@ class _State:
 
     def open_above(self, cut: int) -> tuple[Ints, Ints, Ints, Ints]:
         """Value, latest time, offset and first epoch of the lives from *cut* on that no acknowledgement explains."""
-        its = cut + np.flatnonzero(self.acked[cut:] < 0)
-        return self.value[its], self.due[its], its, self.begin[its]
+        one = cut + np.flatnonzero(self.acked[cut:] < 0)
+        return self.value[one], self.due[one], one, self.begin[one]
 
 
 class _Search:
@@ -218,13 +218,13 @@ class _Search:
         """Sends for lives whose value was read, sorted by value and time: the latest tries that suffice."""
         borders = np.flatnonzero(value[1:] != value[:-1]) + 1
         for start, end in pairwise((0, *borders.tolist(), len(value))) if len(value) else ():
-            mine = np.flatnonzero(self.tries.value == value[start])
-            latest = _latest(self.tries.invoke[mine], due[start:end])
+            of_value = np.flatnonzero(self.tries.value == value[start])
+            latest = _latest(self.tries.invoke[of_value], due[start:end])
             if latest is None:
                 if not self.shortage.needed:
                     self.shortage = Shortage(int(begin[end - 1]), int(offset[end - 1]))
                 return False
-            chosen[order[start:end]] = mine[latest]
+            chosen[order[start:end]] = of_value[latest]
         return True
 
 
@@ -242,16 +242,16 @@ def _keep(told: Sequence[Told], names: Ints) -> list[int]:
     """By epoch: the cut before it took nothing below this, since what was known below was known again later and had no
     second send."""
     keep = np.zeros(len(told) + 1, dtype=np.int64)
-    size = max((len(its.value) for its in told), default=0)
+    size = max((len(one.value) for one in told), default=0)
     value, seen = np.full(size, NOT_TOLD, dtype=np.int64), np.full(size, -1, dtype=np.int64)
-    for epoch, its in enumerate(told):
-        here = np.flatnonzero(its.value != NOT_TOLD)
-        same = here[(value[here] == its.value[here]) & (its.acked[here] < 0)]
+    for epoch, one in enumerate(told):
+        here = np.flatnonzero(one.value != NOT_TOLD)
+        same = here[(value[here] == one.value[here]) & (one.acked[here] < 0)]
         same = same[~np.isin(value[same], names)] if len(same) and len(names) else same
         for before in np.unique(seen[same]).tolist():
             top = int(same[seen[same] == before].max()) + 1
             keep[before + 1 : epoch + 1] = np.maximum(keep[before + 1 : epoch + 1], top)
-        value[here], seen[here] = its.value[here], epoch
+        value[here], seen[here] = one.value[here], epoch
     return [int(low) for low in keep[:-1]]
 
 
@@ -261,9 +261,9 @@ def _returns(told: Sequence[Told], search: _Search) -> list[list[tuple[int, int,
     found: list[list[tuple[int, int, bool]]] = [[] for _ in told]
     if not len(search.names):
         return found
-    for last, its in enumerate(told):
-        for offset in np.flatnonzero(np.isin(its.value, search.names) & (its.acked < 0)).tolist():
-            value = int(its.value[offset])
+    for last, one in enumerate(told):
+        for offset in np.flatnonzero(np.isin(one.value, search.names) & (one.acked < 0)).tolist():
+            value = int(one.value[offset])
             place = int(np.searchsorted(search.names, value))
             again = bool(search.count[place] > 1)
             if again:
@@ -279,9 +279,9 @@ def _returns(told: Sequence[Told], search: _Search) -> list[list[tuple[int, int,
 def _lives(told: Sequence[Told], cuts: list[int], search: _Search) -> Lives:
     """All lives under the chosen truncations; the open ones in the order in which the search met them."""
     state, parts = _State.empty(), []
-    for epoch, its in enumerate(told):
+    for epoch, one in enumerate(told):
         parts.append(_ended(state, cuts[epoch], epoch - 1))
-        state = state.after(its, epoch, cuts[epoch])
+        state = state.after(one, epoch, cuts[epoch])
     parts.append(_ended(state, 0, len(told) - 1))
     offset, value, row, begin, last, due = (np.concatenate(column) for column in zip(*parts, strict=True))
     open_ = np.flatnonzero(row < 0)
@@ -291,6 +291,6 @@ def _lives(told: Sequence[Told], cuts: list[int], search: _Search) -> Lives:
 
 
 def _ended(state: _State, cut: int, last: int) -> tuple[Ints, ...]:
-    its = np.arange(cut, len(state.value), dtype=np.int64)
-    ended = np.full(len(its), last, dtype=np.int64)
-    return its, state.value[cut:], state.acked[cut:].copy(), state.begin[cut:], ended, state.due[cut:]
+    one = np.arange(cut, len(state.value), dtype=np.int64)
+    ended = np.full(len(one), last, dtype=np.int64)
+    return one, state.value[cut:], state.acked[cut:].copy(), state.begin[cut:], ended, state.due[cut:]

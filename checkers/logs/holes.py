@@ -75,21 +75,21 @@ def settle_tries(content: Content) -> bool:
     read = read[appends.outcome[content.append[read]] == UNKNOWN]
     several = np.intersect1d(content.value[read], _several(appends.value[tries]))
     places = by_value(read, content.value[read], several)
-    for slots, its in zip(places, by_value(tries, appends.value[tries], several), strict=True):
-        chosen = _assign_pooled(content, slots, _deadlines(content, slots), its)
+    for slots, chosen_rows in zip(places, by_value(tries, appends.value[tries], several), strict=True):
+        chosen = _assign_pooled(content, slots, _deadlines(content, slots), chosen_rows)
         if chosen is not None:
             content.append[slots], content.lo[slots] = chosen, appends.invoke[chosen]
-            spare = np.union1d(content.spare, its)
+            spare = np.union1d(content.spare, chosen_rows)
             content.spare = spare[~np.isin(spare, content.append[read])]
     return len(several) > 0
 
 
-def by_value(its: Ints, values: Ints, wanted: Ints) -> list[Ints]:
+def by_value(chosen_rows: Ints, values: Ints, wanted: Ints) -> list[Ints]:
     """For each of the *wanted* values, *its* that have it, in their order."""
     order = np.argsort(values, kind="stable")
     first = np.searchsorted(values[order], wanted)
     last = np.searchsorted(values[order], wanted, side="right")
-    return [its[order[begin:end]] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
+    return [chosen_rows[order[begin:end]] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
 
 
 def _several(values: Ints) -> Ints:
@@ -144,7 +144,7 @@ def _reassign(content: Content, slots: Ints, of_it: Bools) -> None:
     deadline = _deadlines(content, slots)
     chosen: list[int] = []
     for row in tries[::-1].tolist():
-        candidate = sorted([*chosen, row], key=lambda its: int(appends.invoke[its]))
+        candidate = sorted([*chosen, row], key=lambda chosen_rows: int(appends.invoke[chosen_rows]))
         last = deadline[len(slots) - len(candidate) :]
         if len(chosen) < len(slots) and (appends.invoke[candidate] <= last).all():
             chosen = candidate
@@ -223,8 +223,8 @@ def _hall(log: LogInput, content: Content, holes: Ints, deadline: Ints) -> LogVi
     appends = content.appends
     for start, end in _runs(content, holes):
         queue = content.slots.where(int(holes[start]))[0]
-        mine = (appends.queue[content.spare] == queue) | (appends.queue[content.spare] < 0)
-        begun = np.sort(appends.invoke[content.spare[mine]])
+        usable = (appends.queue[content.spare] == queue) | (appends.queue[content.spare] < 0)
+        begun = np.sort(appends.invoke[content.spare[usable]])
         needed = np.arange(1, end - start + 1)
         available = np.searchsorted(begun, deadline[start:end], side="right")
         short = np.flatnonzero(available < needed)

@@ -38,8 +38,8 @@ from checkers.history.columns import Ints
 from checkers.logs.columns import (
     ACKED,
     FAILED,
-    FOREIGN,
     UNKNOWN,
+    UNKNOWN_VALUE,
     Appends,
     Claims,
     LogInput,
@@ -57,8 +57,8 @@ from checkers.objects.result import Result
 __all__ = [
     "ACKED",
     "FAILED",
-    "FOREIGN",
     "UNKNOWN",
+    "UNKNOWN_VALUE",
     "Appends",
     "Claims",
     "Content",
@@ -87,7 +87,7 @@ def check_log(log: LogInput, *, fresh: bool = True, gaps: bool = False, retries:
     """Decide *log*.
 
     ``fresh=False`` drops the claims "the end is at most": a reader may lag, but nothing may come too early, change or
-    run backwards. ``gaps``: offsets without a message of ours are allowed (foreign writers, compaction). ``retries``: a
+    run backwards. ``gaps``: offsets without a known message are allowed (other writers, compaction). ``retries``: a
     producer that retries unseen may append a value any number of times (single messages, not batches).
     """
     log = admitted_log(log, gaps)

@@ -112,14 +112,14 @@ class _Tries:
         pooled, taken = rows[self.queue[rows] == ANY].tolist(), set[int]()
         cuts = np.searchsorted(holes, base).tolist()
         for queue, (first, last) in enumerate(pairwise(cuts)):
-            mine = holes[first:last].tolist()
-            if not mine:
+            open_ = holes[first:last].tolist()
+            if not open_:
                 continue
-            heaps = [self._heap(its, queue) for its in (rows[self.queue[rows] == queue].tolist(), pooled)]
-            for hole in mine:
+            heaps = [self._heap(candidates, queue) for candidates in (rows[self.queue[rows] == queue].tolist(), pooled)]
+            for hole in open_:
                 row = self._least(heaps, hole - int(base[queue]), taken)
                 if row < 0:
-                    where = hole - int(base[queue]), mine[-1] - int(base[queue])
+                    where = hole - int(base[queue]), open_[-1] - int(base[queue])
                     return LogViolation("hole-without-writer", queue, *where, ())
                 self.content.append[hole] = row
         return None

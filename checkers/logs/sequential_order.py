@@ -57,9 +57,9 @@ class Graph:
         ready = [node for node in range(self.nodes) if not left[node]]
         while ready:
             node = ready.pop()
-            its = targets[first[node] : first[node + 1]]
-            yield node, its
-            for target in its:
+            part = targets[first[node] : first[node + 1]]
+            yield node, part
+            for target in part:
                 left[target] -= 1
                 if not left[target]:
                     ready.append(target)
@@ -105,8 +105,8 @@ def trimming(log: LogInput, operations: int) -> Graph:
 def program_order(log: LogInput, appends: Appends, rows: Ints, process_of: Ints) -> tuple[Ints, Ints]:
     """Consecutive operations of each process: what was answered, and the appends *rows*."""
     answered = (log.polls, log.empties, log.ends, log.starts, log.refused)
-    ops = np.concatenate((appends.op[rows], *(its.op for its in answered)))
-    invoke = np.concatenate((appends.invoke[rows], *(its.invoke for its in answered)))
+    ops = np.concatenate((appends.op[rows], *(part.op for part in answered)))
+    invoke = np.concatenate((appends.invoke[rows], *(part.invoke for part in answered)))
     ops, first = np.unique(ops, return_index=True)
     invoke = invoke[first]
     order = np.lexsort((invoke, process_of[ops]))

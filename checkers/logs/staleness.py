@@ -58,7 +58,7 @@ def freshness(content: Content, claims: Claims) -> Freshness:
     behind = np.zeros(len(claims), dtype=np.int64)
     base = content.slots.base
     for queue in np.unique(claims.queue[inside]).tolist():
-        mine = np.flatnonzero(inside & (claims.queue == queue))
-        existed = np.searchsorted(latest[base[queue] : base[queue + 1]], claims.invoke[mine])
-        behind[mine] = np.maximum(existed - (slots[mine] - base[queue]), 0)
+        of_queue = np.flatnonzero(inside & (claims.queue == queue))
+        existed = np.searchsorted(latest[base[queue] : base[queue + 1]], claims.invoke[of_queue])
+        behind[of_queue] = np.maximum(existed - (slots[of_queue] - base[queue]), 0)
     return Freshness(late, behind)

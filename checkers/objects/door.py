@@ -42,12 +42,12 @@ class Table:
     outcome: str = ""
 
 
-def admitted(its: Input, tables: Sequence[Table]) -> Input:
+def admitted(given: Input, tables: Sequence[Table]) -> Input:
     """*its*, if it keeps the rules, with columns of int64."""
     changed: dict[str, Ints] = {}
     for table in tables:
-        columns = {name: as_ints(table.name, name, getattr(its, name)) for name in table.columns}
-        changed |= {name: column for name, column in columns.items() if column is not getattr(its, name)}
+        columns = {name: as_ints(table.name, name, getattr(given, name)) for name in table.columns}
+        changed |= {name: column for name, column in columns.items() if column is not getattr(given, name)}
         require_one_length(table.name, columns)
         require_times(table.name, columns[table.invoke], columns[table.ret] if table.ret else None)
         for name in table.values:
@@ -55,7 +55,7 @@ def admitted(its: Input, tables: Sequence[Table]) -> Input:
         if table.outcome:
             outcome = columns[table.outcome]
             require(table.name, (outcome >= 0) & (outcome <= 2), f"{table.outcome} is none of 0, 1, 2")
-    return replace(its, **changed) if changed else its  # type: ignore[type-var]
+    return replace(given, **changed) if changed else given  # type: ignore[type-var]
 
 
 def as_ints(table: str, name: str, column: Any) -> Ints:
@@ -117,14 +117,14 @@ class Names:
         )
 
 
-def renumbered(its: Input, columns: Sequence[str]) -> tuple[Input, Names]:
+def renumbered(given: Input, columns: Sequence[str]) -> tuple[Input, Names]:
     """*its* with the values of *columns* (negative ones stay) as small numbers in the same order."""
-    values = np.concatenate([getattr(its, name) for name in columns])
+    values = np.concatenate([getattr(given, name) for name in columns])
     if int(values.max(initial=0)) <= 4 * len(values) + SPARE_VALUES:
-        return its, Names()
+        return given, Names()
     old = np.unique(values[values >= 0])
     new = {
-        name: np.where(getattr(its, name) < 0, getattr(its, name), np.searchsorted(old, getattr(its, name)))
+        name: np.where(getattr(given, name) < 0, getattr(given, name), np.searchsorted(old, getattr(given, name)))
         for name in columns
     }
-    return replace(its, **new), Names(old)  # type: ignore[type-var]
+    return replace(given, **new), Names(old)  # type: ignore[type-var]

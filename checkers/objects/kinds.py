@@ -55,12 +55,12 @@ _REGISTER: Final = {
     "read-from-future": "{first} was read, and the read had returned before any write of it began",
     "stale-read": "{first} was read, and another value had been written over it before the read began",
     "zones-overlap": (
-        "{first} and {second} both were the value all through one span of time: each was written or read before it and "
-        "read or written again after it"
+        "{first} and {second}, or what was swapped in for them, both were the value all through one span of time: each "
+        "was written or read before it and again after it"
     ),
     "zone-inside-zone": (
-        "{first} was the value all through a span of time, since it was written or read before it and again after it, "
-        "and {second} was written and read inside that span"
+        "{first}, or what was swapped in for it, was the value all through a span of time, since it was written or "
+        "read before it and again after it, and {second} was written or read inside that span"
     ),
 }
 _MAX_REGISTER: Final = {

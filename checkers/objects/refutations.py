@@ -86,9 +86,9 @@ def _overwritten(writes: _Rows, reads: _Rows) -> tuple[Violation, ...]:
     row = int(bad[reads.ret[bad].argmin()])
     over = by_ret[: before[row]]
     other = int(over[writes.invoke[over] == latest[row]][0])
-    its = np.flatnonzero((writes.value == reads.value[row]) & (writes.invoke <= reads.ret[row]))
+    of_value = np.flatnonzero((writes.value == reads.value[row]) & (writes.invoke <= reads.ret[row]))
     values = (int(reads.value[row]), int(writes.value[other]))
-    ops = (*writes.op[its].tolist(), int(writes.op[other]), int(reads.op[row]))
+    ops = (*writes.op[of_value].tolist(), int(writes.op[other]), int(reads.op[row]))
     return (Violation("stale-read", values, tuple(dict.fromkeys(ops)), len(bad)),)
 
 

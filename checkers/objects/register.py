@@ -139,11 +139,11 @@ def _values(register: RegisterInput) -> _Values:
     size = 2 + max(int(column.max(initial=-1)) for column in columns)
     invoke, ret, op = (np.full(size, -1, dtype=np.int64) for _ in range(3))
     old, exists = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.bool_)
-    for value, its in (
+    for value, cells in (
         (register.w_value, (register.w_invoke, register.w_ret, register.w_op)),
         (register.c_new, (register.c_invoke, register.c_ret, register.c_op)),
     ):
-        for column, source in zip((invoke, ret, op), its, strict=True):
+        for column, source in zip((invoke, ret, op), cells, strict=True):
             column[value + 1] = source
         exists[value + 1] = True
     old[register.c_new + 1] = register.c_old + 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from checkers.objects.models import IMPOSSIBLE, Arg, Model
+from checkers.verdict import Anomaly, Outcome
 
 _NEVER = 1 << 62
 
@@ -39,6 +40,27 @@ class SearchResult:
     reason: str = ""
     proof: tuple[Operation, ...] = ()
     """If not empty: operations that have no legal order whatever the state is before them."""
+
+    check = "search"
+
+    @property
+    def outcome(self) -> Outcome:
+        return {True: Outcome.PASS, False: Outcome.FAIL, None: Outcome.UNKNOWN}[self.holds]
+
+    @property
+    def anomalies(self) -> tuple[Anomaly, ...]:
+        """Where it came to nothing, in words; :mod:`checkers.objects.window` cuts out why."""
+        if self.holds is not False:
+            return ()
+        ops = tuple(operation.op for operation in self.proof) or ((self.stuck.op,) if self.stuck else ())
+        states = " or ".join(repr(state) for state in self.states[:4])
+        where = f", and before it the object was {states}" if states else ""
+        culprit = f"operation {self.stuck.op} {self.stuck.arg}" if self.stuck else "the operations"
+        return (Anomaly("no-order", f"no-order: no order agrees with {culprit}{where}", ops),)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (self.reason,) if self.holds is None else ()
 
 
 class Tree:

@@ -69,10 +69,10 @@ class _First:
         return _First(earliest, row)
 
 
-def check_set(its: SetInput) -> Result[Violation]:
+def check_set(history: SetInput) -> Result[Violation]:
     """Decide *its*."""
-    its, names = _admitted(its)
-    return Result("set", names.of(_violations(its)))
+    history, names = _admitted(history)
+    return Result("set", names.of(_violations(history)))
 
 
 _TABLES = (
@@ -82,75 +82,77 @@ _TABLES = (
 )  # fmt: skip
 
 
-def _admitted(its: SetInput) -> tuple[SetInput, Names]:
-    its = replace(admitted(its, _TABLES), shown=as_ints("values read", "shown", its.shown))
-    require("reads", its.r_count >= 0, "it shows fewer than no values")
-    require("values read", its.shown >= 0, "a value is below 0")
-    if int(its.r_count.sum()) != len(its.shown):
-        told = f"{int(its.r_count.sum())} values are counted, {len(its.shown)} are there"
+def _admitted(history: SetInput) -> tuple[SetInput, Names]:
+    history = replace(admitted(history, _TABLES), shown=as_ints("values read", "shown", history.shown))
+    require("reads", history.r_count >= 0, "it shows fewer than no values")
+    require("values read", history.shown >= 0, "a value is below 0")
+    if int(history.r_count.sum()) != len(history.shown):
+        told = f"{int(history.r_count.sum())} values are counted, {len(history.shown)} are there"
         raise HistoryFormatError("reads", -1, told)
-    return renumbered(its, ("a_value", "shown"))
+    return renumbered(history, ("a_value", "shown"))
 
 
-def _violations(its: SetInput) -> tuple[Violation, ...]:
-    begun, acked = _adds(its)
-    found = _content(its, begun)
+def _violations(history: SetInput) -> tuple[Violation, ...]:
+    begun, acked = _adds(history)
+    found = _content(history, begun)
     if found:
         return (found,)
-    order = np.argsort(its.r_count, kind="stable")
+    order = np.argsort(history.r_count, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     first = np.full(len(begun.at), len(order), dtype=np.int64)
-    np.minimum.at(first, its.shown, place[its.read_of_shown()])
+    np.minimum.at(first, history.shown, place[history.read_of_shown()])
     known = np.cumsum(np.bincount(first, minlength=len(order) + 1)[: len(order)])
-    torn = np.flatnonzero(known != its.r_count[order])
+    torn = np.flatnonzero(known != history.r_count[order])
     if len(torn):
-        return (_disagreement(its, order, first, int(torn[0]), len(torn)),)
-    return _order(its, begun, acked, order, first)
+        return (_disagreement(history, order, first, int(torn[0]), len(torn)),)
+    return _order(history, begun, acked, order, first)
 
 
-def _adds(its: SetInput) -> tuple[_First, _First]:
-    size = int(max(its.a_value.max(initial=-1), its.shown.max(initial=-1))) + 1
-    alive, acked = np.flatnonzero(its.a_outcome != FAILED), np.flatnonzero(its.a_outcome == ACKED)
-    return _First.of(its.a_value, its.a_invoke, alive, size), _First.of(its.a_value, its.a_ret, acked, size)
+def _adds(history: SetInput) -> tuple[_First, _First]:
+    size = int(max(history.a_value.max(initial=-1), history.shown.max(initial=-1))) + 1
+    alive, acked = np.flatnonzero(history.a_outcome != FAILED), np.flatnonzero(history.a_outcome == ACKED)
+    return _First.of(history.a_value, history.a_invoke, alive, size), _First.of(
+        history.a_value, history.a_ret, acked, size
+    )
 
 
-def _content(its: SetInput, begun: _First) -> Violation | None:
+def _content(history: SetInput, begun: _First) -> Violation | None:
     """Each read by itself: nothing that nobody added, nothing twice."""
-    read = its.read_of_shown()
-    strange = np.flatnonzero(begun.row[its.shown] < 0)
+    read = history.read_of_shown()
+    strange = np.flatnonzero(begun.row[history.shown] < 0)
     if len(strange):
-        value, op = int(its.shown[strange[0]]), int(its.r_op[read[strange[0]]])
-        failed = its.a_op[its.a_value == value].tolist()
+        value, op = int(history.shown[strange[0]]), int(history.r_op[read[strange[0]]])
+        failed = history.a_op[history.a_value == value].tolist()
         return Violation("failed-append-visible" if failed else "phantom", (value,), (*failed[:1], op), len(strange))
-    order = np.lexsort((its.shown, read))
-    twice = np.flatnonzero((np.diff(its.shown[order]) == 0) & (np.diff(read[order]) == 0))
+    order = np.lexsort((history.shown, read))
+    twice = np.flatnonzero((np.diff(history.shown[order]) == 0) & (np.diff(read[order]) == 0))
     if len(twice):
         row = int(order[twice[0]])
-        return Violation("duplicated-in-read", (int(its.shown[row]),), (int(its.r_op[read[row]]),), len(twice))
+        return Violation("duplicated-in-read", (int(history.shown[row]),), (int(history.r_op[read[row]]),), len(twice))
     return None
 
 
-def _disagreement(its: SetInput, order: Ints, first: Ints, at: int, count: int) -> Violation:
+def _disagreement(history: SetInput, order: Ints, first: Ints, at: int, count: int) -> Violation:
     """The read at place *at* of the chain lacks something that a read of at most its size shows."""
-    starts = np.cumsum(its.r_count) - its.r_count
+    starts = np.cumsum(history.r_count) - history.r_count
     larger = int(order[at])
-    shown = its.shown[starts[larger] : starts[larger] + its.r_count[larger]]
+    shown = history.shown[starts[larger] : starts[larger] + history.r_count[larger]]
     missing = int(np.setdiff1d(np.flatnonzero(first < at), shown)[0])
     other = int(order[first[missing]])
-    there = its.shown[starts[other] : starts[other] + its.r_count[other]]
+    there = history.shown[starts[other] : starts[other] + history.r_count[other]]
     extra = int(np.setdiff1d(shown, there)[0])
-    return Violation("reads-disagree", (missing, extra), (int(its.r_op[other]), int(its.r_op[larger])), count)
+    return Violation("reads-disagree", (missing, extra), (int(history.r_op[other]), int(history.r_op[larger])), count)
 
 
-def _order(its: SetInput, begun: _First, acked: _First, order: Ints, first: Ints) -> tuple[Violation, ...]:
+def _order(history: SetInput, begun: _First, acked: _First, order: Ints, first: Ints) -> tuple[Violation, ...]:
     """The theorem, over items: first all values, then all reads."""
-    level = np.cumsum(np.append(False, np.diff(its.r_count[order]) > 0)) if len(order) else order
+    level = np.cumsum(np.append(False, np.diff(history.r_count[order]) > 0)) if len(order) else order
     level = np.append(level, level[-1] + 1 if len(level) else 0)
     values = np.flatnonzero((first < len(order)) | (acked.row >= 0))
     layer = np.concatenate((2 * level[first[values]], 2 * level[:-1] + 1))
-    invoke = np.concatenate((begun.at[values], its.r_invoke[order]))
-    ret = np.concatenate((acked.at[values], its.r_ret[order]))
+    invoke = np.concatenate((begun.at[values], history.r_invoke[order]))
+    ret = np.concatenate((acked.at[values], history.r_ret[order]))
     items = _Items(layer, invoke, ret, np.arange(len(layer)) >= len(values))
     pair = items.contradiction()
     if pair is None:
@@ -160,11 +162,11 @@ def _order(its: SetInput, begun: _First, acked: _First, order: Ints, first: Ints
     kinds |= {(True, False): "stale-or-lost", (True, True): "went-backwards"}
     kind = kinds[bool(items.is_read[low]), bool(items.is_read[high])]
     ops = [
-        int(its.r_op[order[item - len(values)]] if items.is_read[item] else its.a_op[rows.row[values[item]]])
+        int(history.r_op[order[item - len(values)]] if items.is_read[item] else history.a_op[rows.row[values[item]]])
         for item, rows in ((low, begun), (high, acked))
     ]
     if kind == "real-time-order":
-        ops.append(int(its.r_op[order[first[values[low]]]]))
+        ops.append(int(history.r_op[order[first[values[low]]]]))
     of = tuple(int(values[item]) for item in (low, high) if not items.is_read[item])
     return (Violation(kind, of, tuple(ops), count),)
 
@@ -202,20 +204,20 @@ class Fates:
     stale: Ints
 
 
-def fates(its: SetInput) -> Fates:
+def fates(history: SetInput) -> Fates:
     """Jepsen's account of each element, whether or not the whole is linearizable."""
-    its, names = _admitted(its)
-    _, acked = _adds(its)
-    size, reads = len(acked.at), len(its.r_op)
+    history, names = _admitted(history)
+    _, acked = _adds(history)
+    size, reads = len(acked.at), len(history.r_op)
     rank_of = np.empty(reads, dtype=np.int64)
-    by_invoke = np.argsort(its.r_invoke, kind="stable")
+    by_invoke = np.argsort(history.r_invoke, kind="stable")
     rank_of[by_invoke] = np.arange(reads)
     known = acked.at.copy()
-    read = its.read_of_shown()
-    np.minimum.at(known, its.shown, its.r_ret[read])
-    missing = _last_missing(its.shown, rank_of[read], size, reads)
+    read = history.read_of_shown()
+    np.minimum.at(known, history.shown, history.r_ret[read])
+    missing = _last_missing(history.shown, rank_of[read], size, reads)
     candidates = np.flatnonzero((missing >= 0) & (known < NEVER))
-    late = candidates[its.r_invoke[by_invoke[missing[candidates]]] > known[candidates]]
+    late = candidates[history.r_invoke[by_invoke[missing[candidates]]] > known[candidates]]
     is_last: Bools = missing[late] == reads - 1
     old = late if names.old is None else names.old[late]
     return Fates(old[is_last], old[~is_last])

@@ -42,8 +42,8 @@ def window_of(operations: Sequence[Operation], model: Model, stuck: Operation) -
     """Cut *operations*, which are known to be illegal and to get stuck at *stuck*."""
     cut = until(operations, model, stuck)
     initial, cut = _without_beginning(cut, model)
-    its = replace(model, initial=initial)
-    return Window(initial, tuple(_without_needless(cut, its)), stuck)
+    started = replace(model, initial=initial)
+    return Window(initial, tuple(_without_needless(cut, started)), stuck)
 
 
 def _without_beginning(operations: list[Operation], model: Model) -> tuple[Any, list[Operation]]:

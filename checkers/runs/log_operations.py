@@ -41,7 +41,7 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History
 from checkers.history.spans import holds
-from checkers.logs.columns import ACKED, FAILED, FOREIGN, UNKNOWN, Appends, Claims, LogInput, Polls
+from checkers.logs.columns import ACKED, FAILED, UNKNOWN, UNKNOWN_VALUE, Appends, Claims, LogInput, Polls
 from checkers.logs.content import EMPTY, Content
 from checkers.runs.expiry import begins_later
 from checkers.runs.loss_rules import data_losses
@@ -232,7 +232,7 @@ def _polls(history: History, rows: Rows, polls: Ints) -> Polls:
         its = np.arange(int(count.sum()), dtype=np.int64) + skipped
         offset, value = reads.offset[its], reads.message[its]
     if (value < 0).any():
-        value = np.where(value < 0, FOREIGN, value)
+        value = np.where(value < 0, UNKNOWN_VALUE, value)
     return Polls(
         queue=ops.queue[polls],
         count=count,

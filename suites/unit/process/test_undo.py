@@ -51,14 +51,14 @@ def test_every_action_has_a_step_that_names_it() -> None:
     assert sorted(step.action for step in [*GONE, *GONE_FROM_AN_ENGINE]) == sorted(undo.ACTIONS)
 
 
-FOREIGN = [
+UNKNOWN_VALUE = [
     (HealStep("remove_folder", {"folder": "/home"}), UndoFailed, "not a folder of ours"),
     (HealStep("delete_namespace", {"namespace": "production"}), ValueError, "not a namespace of ours"),
     (HealStep("melt", {}), UndoFailed, "unknown undo action 'melt'"),
 ]
 
 
-@pytest.mark.parametrize(("step", "error", "says"), FOREIGN, ids=lambda value: getattr(value, "action", ""))
+@pytest.mark.parametrize(("step", "error", "says"), UNKNOWN_VALUE, ids=lambda value: getattr(value, "action", ""))
 def test_what_is_not_ours_is_refused(step: HealStep, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         undo.carry_out(step)
