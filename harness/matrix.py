@@ -7,7 +7,7 @@ them, clients, NameServers); a cell is one scenario made here, run with every se
 only in rows with slaves. Simulated runs are independent and small, so they are handed out one by one to worker
 processes and come back as a few numbers; runs on real processes share the machine and follow one another. The outcome
 of a cell is the worst of its runs, with one addition: where the contract *allows* loss by a fault of a master, some
-seed must show it, else the fault did not bite and the cell is UNKNOWN (its negative control stayed silent). A seed
+seed must show it, else the fault did not take effect and the cell is UNKNOWN (its negative control stayed silent). A seed
 whose fault happened to do nothing (a power cut when nothing was unwritten) is *idle*: it is counted, shows nothing, and
 makes the cell UNKNOWN only if most seeds are so.
 
@@ -153,7 +153,7 @@ class Report:
     replay: str = ""
     folder: str = ""
     is_idle: bool = False
-    """Nothing is wrong but that nobody can tell whether the fault bit."""
+    """Nothing is wrong but that nobody can tell whether the fault took effect."""
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _report(row: str, column: str, result: RunResult) -> Report:
 
 
 def is_idle(verdicts: Sequence[Verdict]) -> bool:
-    """UNKNOWN, and that only because a probe could not tell whether its fault bit."""
+    """UNKNOWN, and that only because a probe could not tell whether its fault took effect."""
     unknown = [verdict for verdict in verdicts if verdict.outcome is not Outcome.PASS]
     return [verdict.check for verdict in unknown] == ["faults"] and all(
         reason.startswith(CANNOT_TELL) for reason in unknown[0].reasons
