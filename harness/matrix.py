@@ -7,9 +7,9 @@ them, clients, NameServers); a cell is one scenario made here, run with every se
 only in rows with slaves. Simulated runs are independent and small, so they are handed out one by one to worker
 processes and come back as a few numbers; runs on real processes share the machine and follow one another. The outcome
 of a cell is the worst of its runs, with one addition: where the contract *allows* loss by a fault of a master, some
-seed must show it, else the fault did not take effect and the cell is UNKNOWN (its negative control stayed silent). A seed
-whose fault happened to do nothing (a power cut when nothing was unwritten) is *idle*: it is counted, shows nothing, and
-makes the cell UNKNOWN only if most seeds are so.
+seed must show it, else the fault did not take effect and the cell is UNKNOWN (its negative control stayed silent). A
+seed whose fault happened to do nothing (a power cut when nothing was unwritten) is *idle*: it is counted, shows
+nothing, and makes the cell UNKNOWN only if most seeds are so.
 
 Limits. An error of the harness in one run is UNKNOWN with that error, and does not stop the others; what a backend
 refuses is one too, so it is never green. A control that real processes left silent in a few runs proves little: it is
