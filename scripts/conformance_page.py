@@ -2,9 +2,9 @@
 
 Question: which statements about RocketMQ's behaviour were put to which broker, and did it behave so?
 
-Model. ``suites/conformance/catalogue.yaml`` has the probes; ``docs/conformance-results.json`` has what each test that
-answers one came to when it ran (written by the conformance tests themselves, see their ``conftest.py``). A cell says
-how many tests hold, or names those that do not; an empty cell has its reason from the catalogue. A page never runs
+Model. ``suites/conformance/catalogue.yaml`` has the probes; ``suites/recorded/conformance.jsonl`` has what each test
+that answers one came to when it ran (written by the conformance tests themselves, see their ``conftest.py``). A cell
+says how many tests hold, or names those that do not; an empty cell has its reason from the catalogue. A page never runs
 anything.
 
     python scripts/conformance_page.py           write the page again
@@ -13,7 +13,6 @@ anything.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,9 +20,11 @@ from typing import Any, Final
 
 import yaml
 
+from suites import recorded
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 CATALOGUE: Final = ROOT / "suites" / "conformance" / "catalogue.yaml"
-RESULTS: Final = ROOT / "docs" / "conformance-results.json"
+RESULTS: Final = recorded.FOLDER / "conformance.jsonl"
 PAGE: Final = ROOT / "docs" / "conformance.md"
 COLUMNS: Final = (
     ("simulated", "reference, simulated"),
@@ -57,7 +58,7 @@ def read_catalogue() -> dict[str, dict[str, Any]]:
 
 def read_results() -> list[Entry]:
     """What ran, one entry a test and lane; none if nothing was ever recorded."""
-    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else []
+    return recorded.read(RESULTS)
 
 
 def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry]) -> str:
@@ -69,7 +70,7 @@ def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry]) -
         "Each row is a probe: one act, and what Apache's brokers were seen to do by hand, before there was a test. A "
         "column says how many tests put it to that broker and hold (a test allows for what is known to differ between "
         "4.9.7 and 5.3.3, see *expected*). *recorded* figures are of the run at the commit in "
-        "`docs/conformance-results.json`; to put them again:",
+        "`suites/recorded/conformance.jsonl`; to put them again:",
         "    MQCHAOS_RECORD_CONFORMANCE=1 pytest suites/conformance\n"
         "    MQCHAOS_RECORD_CONFORMANCE=1 pytest suites/conformance --target rocketmq:4.9.7",
         _summary(catalogue, cells),

@@ -3,7 +3,7 @@
 Question: which promises of RocketMQ does the project show, and do they hold on the reference and on Apache's broker?
 
 Model. Three sources, one page. ``suites/chaos/claims.yaml`` has the claims; the scenarios that come with the project
-name the claims they show; ``docs/promises-results.json`` has recorded outcomes, one entry a scenario, backend and
+name the claims they show; ``suites/recorded/promises.jsonl`` has recorded outcomes, one entry a scenario, backend and
 target, the cells of the matrix among them. The contracts of the checkers give the last part: every promise by mode,
 fault and flush type.
 
@@ -20,11 +20,10 @@ Limits. Outcomes are what was recorded, at the commit that is written beside the
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -41,12 +40,13 @@ from harness.matrix import COLUMNS as COLUMNS_OF_THE_MATRIX
 from harness.matrix import ROWS, exists, scenario_of
 from harness.scenario import Scenario, shipped
 from harness.scenario_file import load
+from suites import recorded
 
 NOT_READY: Final = "NOT READY"
 """The outcome of a seed whose cluster did not get ready."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 CLAIMS: Final = ROOT / "suites" / "chaos" / "claims.yaml"
-RESULTS: Final = ROOT / "docs" / "promises-results.json"
+RESULTS: Final = recorded.FOLDER / "promises.jsonl"
 PAGE: Final = ROOT / "docs" / "promises.md"
 COLUMNS: Final = (
     ("sim", "reference", "reference, simulated"),
@@ -86,16 +86,23 @@ def _range(least: int, greatest: int) -> str:
 
 def read_results(path: Path = RESULTS) -> list[Result]:
     """Recorded results; none if nothing was ever recorded."""
-    if not path.is_file():
-        return []
-    return [Result(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    return [_unfolded(entry) for entry in recorded.read(path)]
 
 
 def write_results(results: Iterable[Result], path: Path = RESULTS) -> None:
-    """Sorted, one entry an object, so that a change is a small diff."""
-    ordered = sorted(results, key=lambda r: (r.scenario, r.backend, r.target))
-    entries = [{name: getattr(result, name) for name in Result.__dataclass_fields__} for result in ordered]
-    path.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """One line each; a figure that was the same in every run is one number, and there is no note without words."""
+    recorded.write(path, map(_folded, results), lambda entry: (entry["scenario"], entry["backend"], entry["target"]))
+
+
+def _folded(result: Result) -> recorded.Entry:
+    figures = {name: ends[0] if ends[0] == ends[1] else list(ends) for name, ends in result.figures.items()}
+    entry = asdict(result) | {"figures": figures}
+    return entry if result.note else {name: value for name, value in entry.items() if name != "note"}
+
+
+def _unfolded(entry: recorded.Entry) -> Result:
+    figures = {name: [ends, ends] if isinstance(ends, int) else ends for name, ends in entry["figures"].items()}
+    return Result(**entry | {"figures": figures})
 
 
 def merged(old: Sequence[Result], new: Sequence[Result]) -> list[Result]:

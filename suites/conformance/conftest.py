@@ -8,24 +8,24 @@ Model. A test says which rows of ``catalogue.yaml`` it answers, and who is asked
 
 *lane* is a column of the page; ``"target"`` means what ``--target`` names, on real processes. With
 ``MQCHAOS_RECORD_CONFORMANCE=1`` in the environment every such test that ran replaces its own entry in
-``docs/conformance-results.json``; a skip never replaces what once ran. ``test_page.py`` sees to it that the tests are
-still there, and that ``scripts/conformance_page.py`` has made the page of it.
+``suites/recorded/conformance.jsonl``; a skip never replaces what once ran. ``test_page.py`` sees to it that the tests
+are still there, and that ``scripts/conformance_page.py`` has made the page of it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
 from harness.runfolder import commit
 from harness.worlds import versions_in
+from suites import recorded
 from suites.conformance.verdicts import decides
 
 RECORD = "MQCHAOS_RECORD_CONFORMANCE"
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "conformance-results.json"
+RESULTS = recorded.FOLDER / "conformance.jsonl"
 LANES = ("simulated", "processes")
 """And every release of RocketMQ, as ``--target`` names it."""
 
@@ -78,10 +78,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     fresh = session.config.stash[_entries]
     if os.environ.get(RECORD) != "1" or not fresh:
         return
-    old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else []
+    old = recorded.read(RESULTS)
     ran = {(entry["test"], entry["lane"]) for entry in fresh}
     kept = [entry for entry in old if (entry["test"], entry["lane"]) not in ran and _is_there(entry["test"])]
     now = [entry | {"commit": commit()} for entry in fresh]
-    entries = sorted(kept + now, key=lambda entry: (entry["test"], entry["lane"]))
-    text = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-    RESULTS.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    recorded.write(RESULTS, kept + now, lambda entry: (entry["test"], entry["lane"]))

@@ -4,26 +4,25 @@
     python -m suites.museum.hunt --words
 
 Every exhibit is run with seeds 1 to ``--seeds``, on to 200 where none of them has found it; every scenario without any
-bug with seeds 1 to ``--twins``. What came out goes to ``docs/museum-results.json`` after each exhibit, entries of the
-others stay; ``python -m suites.museum.page`` makes the page of it. Ends with 1 if a bug was not found or a twin did not
-pass. With ``--words`` only the first seed of each is run again, for the sentence that the checks say today.
+bug with seeds 1 to ``--twins``. What came out goes to ``suites/recorded/museum.jsonl`` after each exhibit, entries of
+the others stay; ``python -m suites.museum.page`` makes the page of it. Ends with 1 if a bug was not found or a twin did
+not pass. With ``--words`` only the first seed of each is run again, for the sentence that the checks say today.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from reference_impl.defects import DEFECTS
+from suites import recorded
 from suites.museum.exhibits import EXHIBITS, proof, run
 
-RESULTS: Final = Path(__file__).resolve().parents[2] / "docs" / "museum-results.json"
+RESULTS: Final = recorded.FOLDER / "museum.jsonl"
 SEEDS_MAX: Final = 200
 KNOWN_MAX: Final = 3
 
@@ -85,27 +84,31 @@ def silence(name: str, seeds: int) -> Twin:
 
 def read_findings() -> dict[str, Finding]:
     """Recorded findings by bug."""
-    return {name: Finding(**entry) for name, entry in _read()["bugs"].items()}
+    return {name: Finding(**entry) for name, entry in _read("bug").items()}
 
 
 def read_twins() -> dict[str, Twin]:
     """Recorded silence by scenario (without its ``museum-``)."""
-    return {name: Twin(**entry) for name, entry in _read()["twins"].items()}
+    return {name: Twin(**entry) for name, entry in _read("twin").items()}
 
 
-def _read() -> dict[str, dict[str, Any]]:
-    if not RESULTS.is_file():
-        return {"bugs": {}, "twins": {}}
-    document: dict[str, dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return document
+def _read(kind: str) -> dict[str, dict[str, Any]]:
+    """Name → entry of the bugs, or of the twins."""
+    entries = [dict(entry) for entry in recorded.read(RESULTS) if kind in entry]
+    return {entry.pop(kind): entry for entry in entries}
 
 
-def _record(section: str, name: str, entry: Finding | Twin, known: Sequence[str]) -> None:
+def _record(kind: str, name: str, entry: Finding | Twin, known: Sequence[str]) -> None:
     """Put one entry in; entries that are no exhibits any more go."""
-    document = _read()
-    document[section] = {key: value for key, value in document[section].items() if key in known} | {name: asdict(entry)}
-    document[section] = {key: document[section][key] for key in known if key in document[section]}
-    RESULTS.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    kept = {key: value for key, value in _read(kind).items() if key in known} | {name: asdict(entry)}
+    others = [entry for entry in recorded.read(RESULTS) if kind not in entry]
+    entries = [*others, *({kind: key, **value} for key, value in kept.items())]
+    recorded.write(RESULTS, entries, _about)
+
+
+def _about(entry: recorded.Entry) -> tuple[str, ...]:
+    kind = "bug" if "bug" in entry else "twin"
+    return kind, entry[kind]
 
 
 def _say(line: str) -> None:
@@ -124,19 +127,19 @@ def main() -> int:
     if arguments.words:
         for name, known in read_findings().items():
             if name in names:
-                _record("bugs", name, retold(name, known), list(EXHIBITS))
+                _record("bug", name, retold(name, known), list(EXHIBITS))
         return 0
     scenarios = {EXHIBITS[name].scenario: name for name in names}
     bad = 0
     for name in names:
         finding = hunt(name, arguments.seeds)
         bad += not finding.found
-        _record("bugs", name, finding, list(EXHIBITS))
+        _record("bug", name, finding, list(EXHIBITS))
         _say(f"{name:<28} found in {finding.found} of {finding.seeds}, first with {list(finding.first)}")
     for scenario, name in scenarios.items() if arguments.twins else ():
         twin = silence(name, arguments.twins)
         bad += twin.outcomes != {"PASS": twin.seeds}
-        _record("twins", scenario, twin, list(dict.fromkeys(exhibit.scenario for exhibit in EXHIBITS.values())))
+        _record("twin", scenario, twin, list(dict.fromkeys(exhibit.scenario for exhibit in EXHIBITS.values())))
         _say(f"{scenario:<28} {dict(twin.outcomes)}")
     return 1 if bad else 0
 

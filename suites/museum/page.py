@@ -3,7 +3,7 @@
 Question: which bugs can the reference be given, where were they seen before, and how are they found here?
 
 Model. One page from three sources: the registry (:mod:`reference_impl.defects`), the exhibits with their scenarios, and
-``docs/museum-results.json``, which the hunt writes. Only the example is run, so that the page shows what it prints.
+``suites/recorded/museum.jsonl``, which the hunt writes. Only the example is run, so that the page shows what it prints.
 
     python -m suites.museum.page
 """
