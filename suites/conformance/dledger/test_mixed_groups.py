@@ -117,7 +117,7 @@ class Story:
         brokers.kill(master)
         new = brokers.wait_for_master(other_than=master)
         create_topic(brokers.views[new], "T")
-        self.send(3)
+        self.send(5)  # more than the tail has, so that the ends differ until it is gone
         brokers.backend.perform(lambda: brokers.backend.levers.uncut(cut.name))  # what was on its way is of an old term
         brokers.start(master)
         brokers.until(lambda: brokers.is_up(master), PATIENCE_NS)
