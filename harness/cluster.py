@@ -29,6 +29,8 @@ from harness.scenario import Scenario, server_names
 NAMESRV_PORT: Final = 9876
 BROKER_PORT: Final = 10911
 HA_PORT: Final = 10912
+MEMBER_PORT: Final = 40911
+"""Of a member of a DLedger group."""
 CLUSTER_NAME: Final = "mqchaos"
 
 COMMIT_LOG_FILE_BYTES: Final = 1024 * 1024
@@ -78,7 +80,7 @@ def _spec(
         properties = {"bindAddress": host(node.name), "listenPort": str(NAMESRV_PORT)}
         properties |= dict(scenario.properties.get("namesrv", {}))
         return NodeSpec(node.name, "namesrv", properties, defects, has_own_clock=steps)
-    properties = _broker_properties(scenario, node, host(node.name), namesrvs)
+    properties = _broker_properties(scenario, node, host, namesrvs)
     properties |= dict(scenario.properties.get("broker", {}))
     if not node.is_master:
         master = host(f"{node.broker}-0")
@@ -87,14 +89,16 @@ def _spec(
     return NodeSpec(node.name, "broker", properties, defects, has_own_clock=steps)
 
 
-def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tuple[str, ...]) -> dict[str, str]:
+def _broker_properties(
+    scenario: Scenario, node: Node, host: Callable[[str], str], namesrvs: tuple[str, ...]
+) -> dict[str, str]:
     return {
         "brokerClusterName": CLUSTER_NAME,
         "brokerName": node.broker,
         "brokerId": str(node.number),
-        **(MODES[scenario.mode].master if node.is_master else MODES[scenario.mode].slave),
-        "brokerIP1": host,
-        "brokerIP2": host,  # the HA address is taken from it
+        **_role_properties(scenario, node, host),
+        "brokerIP1": host(node.name),
+        "brokerIP2": host(node.name),  # the HA address is taken from it
         "listenPort": str(BROKER_PORT),
         "haListenPort": str(HA_PORT),
         "namesrvAddr": ";".join(namesrvs),
@@ -104,6 +108,22 @@ def _broker_properties(scenario: Scenario, node: Node, host: str, namesrvs: tupl
         ),
         **SMALL_FILES,
     }
+
+
+def _role_properties(scenario: Scenario, node: Node, host: Callable[[str], str]) -> dict[str, str]:
+    """What the mode says of such a node."""
+    mode = MODES[scenario.mode]
+    members = [other for other in map(Node.named, server_names(scenario)) if other.broker == node.broker]
+    peers = ";".join(f"n{member.number}-{host(member.name)}:{MEMBER_PORT}" for member in members)
+    words = {"{broker}": node.broker, "{number}": str(node.number), "{peers}": peers}
+    given = mode.master if node.is_master else mode.slave
+    return {name: _filled(value, words) for name, value in given.items()}
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
 
 
 def _commit_log_file_bytes(size_bytes: int) -> int:

@@ -61,6 +61,8 @@ class Mode:
     slaves: Count
     grid: tuple[GridRow, ...]
     master: Mapping[str, str] = field(default_factory=lambda: {"brokerRole": "ASYNC_MASTER"})
+    """What the nodes with broker id 0 say. ``{broker}``, ``{number}`` and ``{peers}`` (the nodes of the broker name as
+    members of a group) stand for the node's own."""
     slave: Mapping[str, str] = field(default_factory=lambda: {"brokerRole": "SLAVE", "slaveReadEnable": "true"})
     hint: str = ""
     roles_move: bool = False
@@ -78,6 +80,15 @@ class Mode:
 
 _NONE: Final = Count(0, 0, 0)
 _SLAVES: Final = Count(1, 9, 1)
+
+_MEMBER: Final = {
+    "enableDLegerCommitLog": "true",
+    "dLegerGroup": "{broker}",
+    "dLegerSelfId": "n{number}",
+    "dLegerPeers": "{peers}",
+    "slaveReadEnable": "true",
+}
+"""Of a group, whose members elect who serves."""
 
 _ROWS: Final = (
     Mode(
@@ -110,8 +121,17 @@ _ROWS: Final = (
         master={"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"},
         hint="or use multi-master",
     ),
+    Mode(
+        "dledger",
+        brokers=Count(1, 26, 1),
+        slaves=Count(1, 8, 2),
+        grid=(GridRow("async", 1, 2),),
+        master=_MEMBER,
+        slave=_MEMBER,
+        roles_move=True,
+    ),
 )
 
 MODES: Final[dict[str, Mode]] = {mode.name: mode for mode in _ROWS}
-NOT_BUILT: Final = ("dledger", "controller")
+NOT_BUILT: Final = ("controller",)
 """Modes of RocketMQ that scenarios cannot ask for yet."""

@@ -94,6 +94,11 @@ class RunFacts:
         contract = self.contract()
         return contract is not None and contract.acknowledged_by == "master-and-slave"
 
+    def waits_for_majority(self) -> bool:
+        """Whether SEND_OK says that a majority of the nodes of a broker name has the message."""
+        contract = self.contract()
+        return contract is not None and contract.acknowledged_by == "majority"
+
     def promise(self, fault: FaultFact) -> Promise | None:
         """What the contract promises for *fault* on whom it hit; ``None`` where it says nothing."""
         contract = self.contract()

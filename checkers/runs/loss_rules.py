@@ -88,8 +88,16 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
 
 
 def data_losses(facts: RunFacts, broker: str) -> list[FaultFact]:
-    """Faults that took data from the master of *broker* and were not seen to have done nothing, in order."""
-    return [f for f in facts.faults if f.takes() and f.effective != 0 and facts.hits(f, broker)]
+    """Faults that took data from those whose word SEND_OK was, and were not seen to have done nothing, in order: from
+    the master of *broker*; where a majority answers for a message, from a majority of its nodes at once."""
+    return [f for f in facts.faults if f.takes() and f.effective != 0 and _hits_who_answered(facts, f, broker)]
+
+
+def _hits_who_answered(facts: RunFacts, fault: FaultFact, broker: str) -> bool:
+    if not facts.waits_for_majority():
+        return facts.hits(fault, broker)
+    nodes = facts.cluster.nodes_of(broker)
+    return 2 * len([node for node in nodes if node in fault.left]) > len(nodes)
 
 
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:

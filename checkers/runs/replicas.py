@@ -86,7 +86,14 @@ def _slaves(history: History, facts: RunFacts) -> list[str]:
         node for node in history.ops.node.values if (history.ops.f.mask("replica") & history.ops.node.mask(node)).any()
     ]
     brokers = set(history.queues.broker.values)
-    known = [node for node in facts.nodes if facts.cluster.broker_of(node) in brokers and facts.cluster.is_slave(node)]
+    now = int(history.ops.invoke_ns.max()) if len(history.ops.invoke_ns) else 0
+    known = [
+        node
+        for node in facts.nodes
+        if (broker := facts.cluster.broker_of(node)) in brokers
+        and (facts.cluster.is_slave(node) or node in facts.cluster.slaves(broker, now))
+        and node != facts.cluster.master_at(broker, now)
+    ]
     return sorted({*read, *known})
 
 

@@ -102,7 +102,7 @@ def test_nothing_heavy_is_imported_on_the_way_to_a_help_text(words: list[str]) -
         (["check", "no-such-run"], "no run at 'no-such-run'", ""),
         (["replay", "no-such-run"], "no run at 'no-such-run'", ""),
         (["matrix", "--fault", "kil"], "the matrix has no fault 'kil'", "did you mean 'kill'?"),
-        (["matrix", "--row", "dledger"], "the matrix has no row 'dledger'", "known: single-master/async"),
+        (["matrix", "--row", "controller"], "the matrix has no row 'controller'", "known: single-master/async"),
         (["matrix", "--jobs", "0"], "--jobs 0 is not within 1 and 64", ""),
         (["list", "fault"], "argument WHAT: invalid choice: 'fault'", "mqchaos list --help"),
         (["list", "modes", "--jsn"], "unrecognized arguments: --jsn", "did you mean '--json'? mqchaos list --help"),
