@@ -8,7 +8,7 @@ from harness.scenario import find
 from harness.scenario_file import load
 
 pytestmark = pytest.mark.chaos
-SEEDS = range(1, 4)
+SEEDS = range(1, 3)
 
 
 @pytest.mark.on("sim")
