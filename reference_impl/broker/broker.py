@@ -44,6 +44,7 @@ from reference_impl.broker.send_back import SendBacks
 from reference_impl.broker.slave import TablesOfSlave, slave_handlers
 from reference_impl.broker.state import Files, State
 from reference_impl.broker.statistics import Statistics
+from reference_impl.broker.throughput import Totals
 from reference_impl.broker.topics import TopicTable
 from reference_impl.broker.transaction_check import TransactionCheck
 from reference_impl.broker.transactions import Transactions
@@ -163,7 +164,7 @@ class Broker:
             _OFFSETS: self._tick_offsets,
             _DELAYS: self._tick_delays,
             _UNSAVED: self._unregister,
-            RATES_TIMER: self.state.rates.on_tick,
+            RATES_TIMER: self._tick_rates,
         }
 
     def _all_handlers(self) -> dict[int, Handler]:
@@ -389,6 +390,14 @@ class Broker:
     def _tick_clients(self, env: Environment) -> None:
         env.set_timer(_CLIENTS, CLIENT_SCAN_NS)
         self._membership.close_expired(env)
+
+    def _tick_rates(self, env: Environment) -> None:
+        state = self.state
+        state.rates.on_tick(env)
+        counters = state.counters
+        put, got = counters.messages_put, counters.messages_pulled
+        state.throughput.sample(env.now(), Totals(put, counters.pulls_found, counters.pulls_missed, got))
+        state.mornings.look(env.wall(), put, got)
 
     def _tick_offsets(self, env: Environment) -> None:
         env.set_timer(_OFFSETS, self.state.config.flush_consumer_offset_interval_ns)

@@ -188,7 +188,9 @@ class Pulls:
             "maxOffset": str(found.max_offset),
         }
         answer = Command(code, fields, b"".join(found.records), found.status.value)
+        self._state.counters.pulls_missed += not found.records
         if found.records:
+            self._state.counters.pulls_found += 1
             self._state.counters.messages_pulled += len(found.records)
             self._state.rates.got(header.group, header.topic, len(found.records), len(answer.body))
         if code != ResponseCode.PULL_OFFSET_MOVED:

@@ -10,8 +10,11 @@ of the message: a missing property is NULL, a comparison with NULL is NULL, and 
                         | [NOT] CONTAINS text | [NOT] STARTSWITH text | [NOT] ENDSWITH text]
     value   := number | 'text' | TRUE | FALSE | NULL | property | (or)
 
-Properties are texts. Compared with a number they are read as one; what is no number is NULL there. Texts are only
-equal or not: ``<`` and its kin take numbers, and a text constant beside them is refused, as are expressions that are no
+A property alone is a condition that is never TRUE (RocketMQ casts it, and only a truth is one). What follows a whole
+condition is not read, as in RocketMQ: ``a LIKE 'x'`` is the condition ``a``.
+
+Properties are texts. Compared with a number they are read as one; what is no number is NULL there. Texts are only equal
+or not: ``<`` and its kin take numbers, and a text constant beside them is refused, as are expressions that are no
 condition. Key words in any case; property names as they are, with ``$`` and ``_``.
 
 Limits. No arithmetic and no LIKE: RocketMQ has neither. CONTAINS and its kin are 5.x's (``release=5.3.3``).
@@ -58,11 +61,12 @@ def compiled(expression: str, *, with_text_tests: bool = False) -> Callable[[Pro
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
-    tokens, place = [], 0
+    tokens: list[tuple[str, str]] = []
+    place = 0
     while place < len(expression):
         found = _TOKEN.match(expression, place)
-        if found is None:
-            raise SqlRefused(f"Lexical error at column {place + 1}: {expression[place : place + 12]!r}")
+        if found is None:  # an error only if somebody has to read it
+            return [*tokens, ("unreadable", expression[place])]
         place = found.end()
         if found.lastgroup is None:
             continue
@@ -79,12 +83,7 @@ class _Parser:
         self._is_condition = False
 
     def whole(self) -> Node:
-        node = self._or()
-        if self._next() != _END:
-            raise SqlRefused(f"Encountered {self._next()[1]!r} where the expression should end")
-        if not self._is_condition:
-            raise SqlRefused("the expression is no condition")
-        return node
+        return self._checked(self._or)
 
     # --- conditions -------------------------------------------------------------------------------------------------
 
@@ -177,6 +176,7 @@ class _Parser:
         if kind == "text":
             return _constant(_unquoted(token))
         if kind == "name":
+            self._is_condition = True  # cast: a text is never TRUE
             return lambda properties: properties.get(token)
         if (kind, token) == ("sign", "("):
             node = self._or()
@@ -241,15 +241,20 @@ def _constant(value: Value) -> Node:
 
 def _opposite(node: Node) -> Node:
     def judge(properties: Properties) -> Value:
-        value = node(properties)
+        value = _cast(node(properties))
         return None if value is None else not value
 
     return judge
 
 
+def _cast(value: Value) -> Value:
+    """A property where a condition stands (RocketMQ: BooleanCastExpression)."""
+    return value if value is None or isinstance(value, bool) else False
+
+
 def _both(left: Node, right: Node) -> Node:
     def judge(properties: Properties) -> Value:
-        values = left(properties), right(properties)
+        values = _cast(left(properties)), _cast(right(properties))
         return False if False in values else None if None in values else True
 
     return judge
@@ -257,7 +262,7 @@ def _both(left: Node, right: Node) -> Node:
 
 def _either(left: Node, right: Node) -> Node:
     def judge(properties: Properties) -> Value:
-        values = left(properties), right(properties)
+        values = _cast(left(properties)), _cast(right(properties))
         return True if True in values else None if None in values else False
 
     return judge

@@ -19,8 +19,10 @@ from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.delay import DelayedDelivery
 from reference_impl.broker.groups import GroupTable
 from reference_impl.broker.locks import QueueLocks
+from reference_impl.broker.mornings import Mornings
 from reference_impl.broker.offsets import ConsumerOffsets
 from reference_impl.broker.rates import Rates
+from reference_impl.broker.throughput import Throughput
 from reference_impl.broker.topics import TopicTable
 from reference_impl.environment import Environment
 from reference_impl.store.config_file import ConfigFile
@@ -40,6 +42,8 @@ class Counters:
     bytes_put: int = 0
     puts_failed: int = 0
     messages_pulled: int = 0
+    pulls_found: int = 0
+    pulls_missed: int = 0
 
 
 @dataclass
@@ -72,6 +76,8 @@ class State:
     locks: QueueLocks = field(default_factory=QueueLocks)
     counters: Counters = field(default_factory=Counters)
     rates: Rates = field(init=False)
+    throughput: Throughput = field(default_factory=Throughput)
+    mornings: Mornings = field(default_factory=Mornings)
     _saves_begun: int = 0
     _saves_ended: int = 0
     _waiting: list[tuple[int, Done]] = field(default_factory=list)

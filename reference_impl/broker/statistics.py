@@ -9,7 +9,7 @@ counterpart here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -90,8 +90,11 @@ class Statistics:
             "commitLogDirCapacity": f"Total : {total} B, Free : {total - used} B.",
             "commitLogDiskRatio": f"{min(ratios.values()):.2f}",
             **{f"commitLogDiskRatio_{folder}": f"{ratio:.2f}" for folder, ratio in ratios.items()},
+            "consumeQueueDiskRatio": f"{_ratio(env, f'{store.config.store_path_root_dir}/consumequeue'):.2f}",
             "commitLogMaxOffset": store.log_end,
             "commitLogMinOffset": store.log_start,
+            "dispatchBehindBytes": store.log_end - store.dispatched_to,
+            "earliestMessageTimeStamp": store.oldest_store_time(env),
             "msgGetTotalTodayNow": counters.messages_pulled,
             "msgPutTotalTodayNow": counters.messages_put,
             "putMessageFailedTimes": counters.puts_failed,
@@ -99,6 +102,10 @@ class Statistics:
             "putMessageTimesTotal": counters.messages_put,
             "remainHowManyDataToFlush": f"{store.log_end - store.flushed_to} B",
             "runtime": _runtime_text(env.wall() - counters.started_ms),
+            "putMessageAverageSize": counters.bytes_put / counters.messages_put if counters.messages_put else 0.0,
+            **self._state.throughput.table(),
+            **self._state.mornings.table(),
+            **_waiting(self._state.config.properties),
             "startAcceptSendRequestTimeStamp": self._state.config.start_accept_send_ms,
         }
         body = KVTable({name: str(value) for name, value in table.items()})
@@ -212,6 +219,30 @@ def subscription_data(wanted: Subscription) -> SubscriptionData:
         tags_set=list(wanted.tags),
         topic=wanted.topic,
     )
+
+
+_QUEUES = {
+    "sendThreadPoolQueue": "10000",
+    "pullThreadPoolQueue": "100000",
+    "queryThreadPoolQueue": "20000",
+    "endTransactionPoolQueue": "100000",
+}
+"""RocketMQ's thread pools with a queue, and how long it may be by default (``<name>Capacity``)."""
+
+
+def _waiting(properties: Mapping[str, str]) -> dict[str, str | int]:
+    """Requests that wait for a thread: none, since a request is served in the step that brings it."""
+    table: dict[str, str | int] = {}
+    for queue, capacity in _QUEUES.items():
+        shown = "EndTransaction" if queue.startswith("end") else queue.removesuffix("ThreadPoolQueue")
+        long_name = shown if queue.startswith("end") else f"{shown}ThreadPool"
+        table[f"{long_name}QueueSize"] = 0
+        table["EndTransactionThreadPoolQueueCapacity" if shown == "EndTransaction" else f"{queue}Capacity"] = (
+            properties.get(f"{queue}Capacity", capacity)
+        )
+        if shown != "EndTransaction":
+            table[f"{queue}HeadWaitTimeMills"] = 0
+    return table
 
 
 def _runtime_text(elapsed_ms: int) -> str:

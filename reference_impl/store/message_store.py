@@ -467,6 +467,15 @@ class MessageStore:
         return self.log.files.end
 
     @property
+    def dispatched_to(self) -> int:
+        """Physical offset below which every message stands in its queue."""
+        return self._dispatcher.position
+
+    def oldest_store_time(self, env: Environment) -> int:
+        """Store time of the oldest record, −1 where there is none."""
+        return store_timestamp_at(env, self.log.files, self.log_start) if self.log_end > self.log_start else -1
+
+    @property
     def flushed_to(self) -> int:
         """Physical offset below which every byte was forced (or a force of it failed, see ``strictFlush``)."""
         return self.log.files.flushed_to if self._has_vouched else min(self._at_risk_from, self.log.files.flushed_to)

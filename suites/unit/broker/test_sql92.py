@@ -54,20 +54,29 @@ def test_conditions(expression: str, matches: bool) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["", "a", "a =", "a = 'x", "= 5", "a = 5 b", "a > 'x'", "a > TRUE", "a IN ()", "a IN (5)", "a BETWEEN 'x' AND 'y'"],
+    ["", "a =", "a = 'x", "= 5", "5", "'x'", "a > 'x'", "a > TRUE", "a IN ()", "a IN (5)", "a BETWEEN 'x' AND 'y'"],
 )
 def test_what_is_no_condition(expression: str) -> None:
     with pytest.raises(SqlRefused):
         compiled(expression)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    ["a LIKE 'x%'", "a + 1 = 6", "(a = 5", "a NOT 5", "a AND b", "NOT a", "a ? 5", "b CONTAINS 'e'"],
-)
-def test_what_the_language_lacks(expression: str) -> None:
+@pytest.mark.parametrize("expression", ["(a = 5", "a NOT 5", "a = 5 AND", "a = 5 AND 5", "a IS 5", "NOT"])
+def test_what_is_no_whole_condition(expression: str) -> None:
     with pytest.raises(SqlRefused):
         compiled(expression)
+
+
+@pytest.mark.parametrize(
+    "expression", ["a", "t", "a LIKE 'x%'", "a + 1 = 6", "a AND b", "a OR FALSE", "b CONTAINS 'e'"]
+)
+def test_a_property_alone_is_a_condition_that_is_never_true(expression: str) -> None:
+    """As seen of 4.9.7 and 5.3.3: accepted, and nothing matches."""
+    assert not compiled(expression)(MESSAGE)
+
+
+def test_what_follows_a_condition_is_not_read() -> None:
+    assert compiled("a = 5 b ? !")(MESSAGE)
 
 
 def test_tests_of_texts_are_of_5x() -> None:
