@@ -61,8 +61,8 @@ def read_results() -> list[Entry]:
     return recorded.read(RESULTS)
 
 
-def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry]) -> str:
-    """The whole document."""
+def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry], clients: str = "") -> str:
+    """The whole document; *clients* is the chapter of the official clients."""
     cells = _cells(results)
     parts = [
         "# Conformance",
@@ -75,6 +75,7 @@ def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry]) -
         "    MQCHAOS_RECORD_CONFORMANCE=1 pytest suites/conformance --target rocketmq:4.9.7",
         _summary(catalogue, cells),
         *(_chapter(title, first, last, catalogue, cells) for title, first, last in CHAPTERS),
+        *([clients] if clients else []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -131,7 +132,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """The command line above."""
-    text = page(read_catalogue(), read_results())
+    sys.path.insert(0, str(ROOT))
+    from suites.conformance.official.comparison import chapter
+
+    text = page(read_catalogue(), read_results(), chapter())
     if "--check" in arguments:
         return 0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else 1
     PAGE.write_text(text, encoding="utf-8")

@@ -48,7 +48,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "promised": ("not-promised",),
     "offsets": ("offset-went-back", "offset-invented", "offset-undone", "commit-ahead"),
     "deliveries": ("undelivered", "delivered-again", "inversion", "repeat"),
-    "listeners": ("undelivered", "rolled-back-delivered", "phantom"),
+    "listeners": ("undelivered", "rolled-back-delivered", "phantom", "refused-lost", "not-counted"),
     "order": ("disorder", "overlap"),
     "delays": ("early", "never-given"),
     "freshness": ("slave-lacks", "slave-shows-another"),

@@ -12,7 +12,9 @@ the first are attributed:
     moved           another member got it: the queue had changed hands before the first one's offset was committed
     went-back       the same member got it again from the same place: the group's offset was older than that
 
-and the first two need no fault. The others are allowed where delivery is at least once, and counted.
+The first two need no fault. The others are allowed where delivery is at least once, and counted. A message that stands,
+after a fault took data, at an offset that the group had passed before is *skipped*: allowed. What a listener refused
+must come again within a minute (*refused-lost* if it does not), counted (*not-counted*).
 
 Limits. Every group is expected to want every message of the topic. A message whose send is unknown may be given or not.
 """
@@ -29,11 +31,13 @@ from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import FAIL as REFUSED
 from checkers.history.ledger import OK, Ledger, ledger_of
-from checkers.history.listeners import Given, given_by_group, is_retry
+from checkers.history.listeners import LATER, Given, given_by_group, is_retry
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 ROLLED_BACK = "rollback"
 _NAMED = 20
+AGAIN_NS = 60_000_000_000
+"""A refused message comes again after 10 s, to a member that may have to learn of its queue first (20 s)."""
 
 
 def check_listeners(history: History, facts: RunFacts) -> Verdict:
@@ -42,7 +46,9 @@ def check_listeners(history: History, facts: RunFacts) -> Verdict:
     rolled_back = _of_kind(history, ROLLED_BACK, len(ledger))
     promised = np.flatnonzero((ledger.outcome == OK) & ledger.drained & ~rolled_back & _of_load(history, len(ledger)))
     groups = given_by_group(history)
-    anomalies = [anomaly for given in groups for anomaly in _wrong(history, ledger, given, promised, rolled_back)]
+    anomalies = [
+        anomaly for given in groups for anomaly in _wrong(history, facts, ledger, given, promised, rolled_back)
+    ]
     causes: Counter[str] = Counter()
     for given in groups:
         causes.update(_causes(history, ledger, given))
@@ -53,7 +59,8 @@ def check_listeners(history: History, facts: RunFacts) -> Verdict:
         "deliveries": sum(len(given.row) for given in groups),
         "again_by_cause": dict(sorted(causes.items())),
     }
-    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
+    failed = any(not anomaly.allowed for anomaly in anomalies)
+    outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict("listeners", outcome, tuple(anomalies), measures, reasons)
 
 
@@ -75,6 +82,7 @@ def _of_kind(history: History, kind: str, size: int) -> Bools:
 
 def _wrong(
     history: History,
+    facts: RunFacts,
     ledger: Ledger,
     given: Given,
     promised: Ints,
@@ -82,16 +90,12 @@ def _wrong(
 ) -> Iterator[Anomaly]:
     """What was not given although it should have been, and the other way round."""
     got = np.unique(given.message[given.message >= 0])
-    missing = np.setdiff1d(promised, got)
-    if len(missing):
-        yield Anomaly(
-            "undelivered",
-            f"Group {given.group} was never given {len(missing)} acknowledged messages that are there: "
-            + "; ".join(_place(history, ledger, message) for message in missing[:_NAMED].tolist()),
-            tuple(int(history.ops.op[ledger.row[message]]) for message in missing[:_NAMED].tolist()),
-            {"group": given.group, "count": len(missing)},
-        )
+    missing = np.setdiff1d(promised, got).tolist()
+    behind = [message for message in missing if _is_behind(history, facts, ledger, given, message)]
+    yield from _missing(history, ledger, given, "undelivered", [m for m in missing if m not in behind])
+    yield from _missing(history, ledger, given, "skipped", behind)
     shown = got[got < len(rolled_back)]
+    yield from _after_refusals(history, facts, given)
     yield from _shown(history, given, "rolled-back-delivered", "were rolled back", shown[rolled_back[shown]])
     yield from _shown(history, given, "phantom", "were refused at every send", shown[ledger.outcome[shown] == REFUSED])
 
@@ -105,6 +109,60 @@ def _shown(history: History, given: Given, kind: str, what: str, messages: Ints)
     sentence = f"Group {given.group} was given {len(messages)} messages that {what}: {named}"
     proof = tuple(int(history.ops.op[row]) for row in rows)
     yield Anomaly(kind, sentence, proof, {"group": given.group, "count": len(messages)})
+
+
+def _is_behind(history: History, facts: RunFacts, ledger: Ledger, given: Given, message: int) -> bool:
+    """Whether a fault took data of its broker, so that it stands at an offset that the group had passed before."""
+    ops, row = history.ops, int(ledger.row[message])
+    broker = history.queues.broker_of(int(ops.queue[row]))
+    taken = [fault for fault in facts.faults if fault.takes() and fault.effective != 0]
+    taken = [
+        fault for fault in taken if facts.cluster.hits(fault, broker) and fault.begin_event < ops.complete_event[row]
+    ]
+    if not taken:
+        return False
+    here = given.row[ops.queue[given.row] == ops.queue[row]]
+    before = here[ops.invoke_event[here] < ops.complete_event[row]]
+    return int(ops.offset[before].max(initial=-1)) >= int(ops.offset[row])
+
+
+def _missing(history: History, ledger: Ledger, given: Given, kind: str, messages: list[int]) -> Iterator[Anomaly]:
+    """Acknowledged, there, and never given; *skipped* is allowed."""
+    if messages:
+        named = "; ".join(_place(history, ledger, message) for message in messages[:_NAMED])
+        sentence = f"Group {given.group} was never given {len(messages)} acknowledged messages that are there: {named}"
+        proof = tuple(int(history.ops.op[ledger.row[message]]) for message in messages[:_NAMED])
+        details = {"group": given.group, "count": len(messages)}
+        yield Anomaly(kind, sentence, proof, details, allowed=kind == "skipped")
+
+
+def _after_refusals(history: History, facts: RunFacts, given: Given) -> Iterator[Anomaly]:
+    """What a listener refused must come again, counted; unless a fault took data, where it may be gone."""
+    times = given.times(history)
+    refused = history.ops.status.mask(LATER)[given.row]
+    order = np.lexsort((np.arange(len(given.row)), given.message))
+    end_ns = max(int(history.ops.complete_ns.max(initial=0)), int(history.events.ns.max(initial=0)))
+    uncounted, gone = [], []
+    for place, now in enumerate(order.tolist()):
+        if not refused[now] or given.message[now] < 0:
+            continue
+        following = int(order[place + 1]) if place + 1 < len(order) else -1
+        if following < 0 or given.message[following] != given.message[now]:
+            gone += [now] if end_ns - history.ops.complete_ns[given.row[now]] >= AGAIN_NS else []
+        elif times[following] <= times[now] and is_retry(history, int(history.ops.queue[given.row[following]])):
+            uncounted.append(following)
+    taken = any(fault.takes() and fault.effective != 0 for fault in facts.faults)
+    yield from _refusal(history, given, "not-counted", "came again with the count that it had", uncounted, False)
+    yield from _refusal(history, given, "refused-lost", "was refused and came never again", gone, taken)
+
+
+def _refusal(
+    history: History, given: Given, kind: str, what: str, places: list[int], allowed: bool
+) -> Iterator[Anomaly]:
+    if places:
+        ops = tuple(int(history.ops.op[given.row[place]]) for place in places[:_NAMED])
+        sentence = f"Group {given.group}: {len(places)} times a message {what}; the first: {history.op_text(ops[0])}."
+        yield Anomaly(kind, sentence, ops, {"group": given.group, "count": len(places)}, allowed)
 
 
 def _place(history: History, ledger: Ledger, message: int) -> str:

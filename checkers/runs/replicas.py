@@ -119,7 +119,15 @@ def _why(
 
 
 def _queues_of(history: History, broker: str) -> list[int]:
-    return [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
+    """Of the topics that the last look reads; retry topics and others that listeners name are not among them."""
+    queues, ops = history.queues, history.ops
+    looked = set(ops.queue[ops.f.mask("drain", "replica")].tolist())
+    topics = {queues.topic[row] for row, queue in enumerate(queues.queue.tolist()) if queue in looked}
+    return [
+        queue
+        for row, queue in enumerate(queues.queue.tolist())
+        if queues.broker_of(queue) == broker and (not topics or queues.topic[row] in topics)
+    ]
 
 
 def _contents(history: History, of_ops: Bools) -> dict[int, Contents]:

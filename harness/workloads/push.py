@@ -8,8 +8,8 @@ by rebalancing, and each message that a listener gets is an op ``deliver`` (``ch
 listener refuses every :data:`REFUSED_EVERY`-th message at its first time: it must come again, counted. With delays
 every second message has one of the first delay levels, and ``due_ns`` says since when it may be given.
 
-Members enter at the beginning. After the last heal the group reads on until everything that a producer was told to be
-stored was given to it, or nothing has come for :data:`QUIET_NS`.
+Members enter after an eighth of the load. After the last heal the group reads on until everything that a producer was
+told to be stored was given to it, or nothing has come for :data:`QUIET_NS`.
 
 Limits. The listener takes no time, so two at work at once cannot be seen here. Members ask for routes every 5 s, not
 30, so that a return is seen in a short run.
@@ -27,7 +27,7 @@ from harness.recorder import Detail
 from harness.workloads.group import GROUP, POLL_NAMESERVER_NS
 from harness.workloads.measuring import Process
 from harness.workloads.parts import PartHost, lone_host
-from harness.workloads.producers import PLAIN, About, Application, ProducerWorkload
+from harness.workloads.producers import PLAIN, About, Application, Asleep, ProducerWorkload
 from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
 from reference_impl.client import Client, ClientSettings, PulledMessage, PushConsumer, PushSettings
@@ -35,6 +35,9 @@ from reference_impl.environment import SECOND, Environment
 from reference_impl.wire.message import PROPERTY_DELAY
 
 REFUSED_EVERY: Final = 25
+ENTER_AFTER: Final = 8
+"""Members enter when so many-th of the load has been given: the topic of delayed messages is there by then."""
+
 QUIET_NS: Final = 60 * SECOND
 """Longer than two rebalances and the first retry (10 s)."""
 
@@ -70,6 +73,7 @@ class Member:
         self.name, self._stage, self._counts = name, stage, counts
         self._process = Process(stage.recorder.process())
         self.delivered: set[int] = set()
+        self.refused: set[int] = set()
         self.last_ns = 0
         settings = ClientSettings(
             ip=stage.backend.host(name),
@@ -109,8 +113,7 @@ class Member:
         )
         self._counts["read"] += 1
         self.last_ns = self._stage.backend.now()
-        if is_done:
-            self.delivered.add(number)
+        (self.delivered if is_done else self.refused).add(number)
         return is_done
 
 
@@ -134,14 +137,21 @@ class PushWorkload(ProducerWorkload):
 
     def start(self) -> None:
         super().start()
+        backend = self.stage.backend
         for member in self._members:
-            self.stage.backend.add_client(member.name, member.client)
+            backend.add_client(member.name, Asleep(member.client))
+        backend.after(self.stage.load.duration_ns // ENTER_AFTER, self._enter)
+
+    def _enter(self) -> None:
+        for member in self._members:
+            self.stage.backend.step(member.name, member.client.on_start)
 
     def finish(self) -> None:
         self._finishing_ns = self.stage.backend.now()
 
     def finished(self) -> bool:
-        if not self._members or self._acknowledged() <= set().union(*(member.delivered for member in self._members)):
+        owed = self._acknowledged().union(*(member.refused for member in self._members))
+        if not self._members or owed <= set().union(*(member.delivered for member in self._members)):
             return True
         since_ns = max([self._finishing_ns, *(member.last_ns for member in self._members)])
         return self.stage.backend.now() - since_ns >= QUIET_NS

@@ -102,6 +102,7 @@ class Broker:
         self._members = MemberGroup(config, state.remoting, state.topics, self.replication)
         self._pre_online = PreOnline(state, self._members, self.replication, self._go_online)
         self.pulls = Pulls(state)
+        self.send_backs = SendBacks(state)
         self._membership = Membership(state)
         self._transaction_check = TransactionCheck(state)
         self._handlers_of_master = self._all_handlers()
@@ -176,7 +177,7 @@ class Broker:
             **self.pulls.handlers(),
             **Reads(state).handlers(),
             **self._membership.handlers(),
-            **SendBacks(state).handlers(),
+            **self.send_backs.handlers(),
             **Admin(state, self.registration).handlers(),
             **statistics.handlers(),
             **Upkeep(state, statistics).handlers(),

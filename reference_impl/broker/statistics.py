@@ -232,7 +232,7 @@ _QUEUES = {
 
 def _waiting(properties: Mapping[str, str]) -> dict[str, str | int]:
     """Requests that wait for a thread: none, since a request is served in the step that brings it."""
-    table: dict[str, str | int] = {}
+    table: dict[str, str | int] = {"pageCacheLockTimeMills": 0}  # nor does any writer wait for another
     for queue, capacity in _QUEUES.items():
         shown = "EndTransaction" if queue.startswith("end") else queue.removesuffix("ThreadPoolQueue")
         long_name = shown if queue.startswith("end") else f"{shown}ThreadPool"

@@ -20,6 +20,7 @@ from reference_impl.defects.appending import APPENDING
 from reference_impl.defects.defect import Defect, Kind, StoreDefect
 from reference_impl.defects.dying_file import DYING_FILE
 from reference_impl.defects.forcing import FORCING
+from reference_impl.defects.handing_out import HANDING_OUT
 from reference_impl.defects.listing import LISTING
 from reference_impl.defects.queue_offsets import QUEUE_OFFSETS
 from reference_impl.defects.recovering import RECOVERING
@@ -57,7 +58,10 @@ REPLICATION: Final[dict[str, Defect]] = {
 ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
 """Who finds whom."""
 
-DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **ROUTING}
+CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT}
+"""What consumers are given."""
+
+DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **ROUTING, **CONSUMERS}
 
 
 def plant(role: Broker | NameServer | DLedgerNode, names: Iterable[str]) -> None:

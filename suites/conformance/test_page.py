@@ -12,6 +12,7 @@ from harness.errors import BackendUnavailable
 from reference_impl.wire.frame import RemoteWireError
 from scripts.conformance_page import COLUMNS, PAGE, page, read_catalogue, read_results
 from suites.conformance.broker.probes import LIVES, PROBES
+from suites.conformance.official.comparison import chapter
 from suites.conformance.verdicts import decides
 
 HERE = Path(__file__).parent
@@ -22,7 +23,9 @@ def entry(*rows: str, lane: str = "simulated", outcome: str = "passed", test: st
 
 
 def test_the_committed_page_is_what_its_sources_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(read_catalogue(), read_results()), "run scripts/conformance_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(read_catalogue(), read_results(), chapter()), (
+        "run scripts/conformance_page.py"
+    )
 
 
 def test_every_recorded_test_is_still_there() -> None:

@@ -46,6 +46,10 @@ STUCK: Final = ("on broker-a-1: the slave has not got these",)
 STALE: Final = ("namesrv-1 still listed broker-a", "kill of broker-a-0", "had ended it")
 
 EXHIBITS: Final = {
+    "delivers-early": Exhibit("delayed", ("early",), ("Group readers", "too early")),
+    "passes-over-delayed": Exhibit("delayed", ("never-given",), ("Group readers", "delayed messages")),
+    "forgets-the-count": Exhibit("push", ("not-counted",), ("Group readers", "the count that it had")),
+    "buries-at-once": Exhibit("push", ("refused-lost",), ("Group readers", "came never again")),
     "ack-before-fsync": Exhibit("sync-power-cut", LOST, CUT),
     "flush-loop-ends": Exhibit("async-power-cut", LOST, ("lost by cut_power of broker-a-0", "must have reached them")),
     "failed-force-counts": Exhibit("force-fails", ("unforced-ok",), ("SEND_OK although fsync failed", "broker-a")),

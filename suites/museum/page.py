@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.summary import lines_of
-from reference_impl.defects import DEFECTS, REPLICATION, ROUTING, STORE
+from reference_impl.defects import CONSUMERS, DEFECTS, REPLICATION, ROUTING, STORE
 from suites.museum.exhibits import EXHIBITS, command, run, scenario_of
 from suites.museum.hunt import Finding, Twin, read_findings, read_twins
 
@@ -25,6 +25,7 @@ ROOMS: Final = (
     ("One broker and its files", STORE),
     ("A master and its slave", REPLICATION),
     ("Who finds whom", ROUTING),
+    ("What consumers are given", CONSUMERS),
 )
 
 _HEAD = """\

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reference_impl.wire.codes import response_name
 from suites.conformance.official.place import OfficialClient, Place
 
 Observation = Any
@@ -54,6 +55,7 @@ def case(clients: tuple[str, ...]) -> Callable[[Steps], Steps]:
 def without_numbers(text: str) -> list[str]:
     """Lines of a tool's output without what changes by the run: addresses, ids, numbers, times, blanks."""
     text = re.sub(r"\d+\.\d+\.\d+\.\d+(:\d+)?", "ADDRESS", text)
+    text = re.sub(r"CODE: (\d+)", lambda code: f"CODE {response_name(int(code[1]))}", text)
     text = re.sub(r"\b[0-9A-F]{16,}\b", "ID", text)
     text = re.sub(r"(?<![A-Za-z%_])-?\d[\d.,:-]*", "N", text)
     text = re.sub(r"(Official|G|K|i)\d+", r"\1N", text)

@@ -9,6 +9,7 @@ and values only the names are kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -54,7 +55,7 @@ def _sorted(*words: str) -> Tool:
 
 
 def _without(name: str) -> str:
-    return " ".join(without_numbers(name))
+    return " ".join(without_numbers(re.sub(r"_\S*commitlog$", "_FOLDER", name.strip())))
 
 
 def _ground(where: Place) -> tuple[str, str]:
@@ -102,12 +103,10 @@ TOOLS: Final[dict[str, Tool]] = {
     "consumerProgress of all": _sorted("consumerProgress"),
     "consumerConnection": _plain("consumerConnection", "-g", "{group}"),
     "producerConnection": _plain("producerConnection", "-g", "Nobody", "-t", "{topic}"),
-    "producer": _plain("producer", "-b", "{broker}"),
     "consumerStatus": _plain("consumerStatus", "-g", "{group}"),
     "brokerConsumeStats": _plain("brokerConsumeStats", "-b", "{broker}"),
     "queryMsgByKey": _plain("queryMsgByKey", "-t", "{topic}", "-k", "key1"),
     "queryMsgByOffset": _plain("queryMsgByOffset", "-t", "{topic}", "-b", "broker-a", "-i", "0", "-o", "1"),
-    "queryMsgByOffset beyond": _plain("queryMsgByOffset", "-t", "{topic}", "-b", "broker-a", "-i", "0", "-o", "99"),
     "printMsg": _plain("printMsg", "-t", "{topic}", "-d", "true"),
     "printMsgByQueue": _plain("printMsgByQueue", "-t", "{topic}", "-a", "broker-a", "-i", "0", "-p", "true"),
     "queryCq": _plain("queryCq", "-t", "{topic}", "-q", "0", "-i", "0", "-c", "2", "-b", "{broker}"),

@@ -11,6 +11,7 @@ Limits. One broker: what takes several is for the chaos runs.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -155,7 +156,7 @@ class Place:
         self.wait(lambda: False, duration_ns)
 
     def mqadmin(self, version: str, *words: str) -> tuple[int, str]:
-        """The official tools' command line: exit code and output."""
+        """The official tools' command line: exit code, and output with what it complains of."""
         folder = java_folder(version)
         java = (str(find_java().executable), "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Drocketmq.home.dir={folder}")
         argv = [*java, "-cp", f"{folder / 'classes'}:{folder / 'lib'}/*", MQADMIN]
@@ -166,9 +167,15 @@ class Place:
                 self.backend.beside("client-1", argv), capture_output=True, text=True, timeout=60, check=False
             )
             assert done.stdout or done.stderr, f"{words[0]} said nothing at all"
-            return done.returncode, done.stdout
+            return done.returncode, done.stdout + complaint(done.stderr)
 
         return self.backend.perform(run)
+
+
+def complaint(trace: str) -> str:
+    """The answer of a server in an exception that a tool prints, else the exception's own words, as a line."""
+    found = re.search(r"CODE: \d+ +DESC: [^\n]*", trace) or re.search(r"\w+Exception: [^\n]*", trace)
+    return f"\ncomplaint: {found[0]}" if found else ""
 
 
 @contextmanager

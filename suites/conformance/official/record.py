@@ -2,7 +2,7 @@
 
     python -m suites.conformance.official.record --target rocketmq:4.9.7 --client java:4.9.8 [--only NAME …]
 
-What has run replaces its own entry in ``docs/official-results.json``; everything else stays.
+What has run replaces its own entry in ``official.jsonl`` of the recordings; everything else stays.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import suites.conformance.official.cases  # noqa: F401 - they add themselves
+from suites import recorded
 from suites.conformance.official.case import CASES, Observation
+from suites.conformance.official.comparison import RESULTS
 from suites.conformance.official.mqadmin import TOOLS
 from suites.conformance.official.place import Place, place
-
-RESULTS = Path(__file__).resolve().parents[3] / "docs" / "official-results.json"
 
 
 def observe(where: Place, client: str, name: str) -> Observation:
@@ -39,16 +38,15 @@ def names_for(client: str) -> list[str]:
     return list(TOOLS) if kind == "mqadmin" else [each.name for each in CASES.values() if kind in each.clients]
 
 
-def read() -> dict[str, Any]:
-    """client → case → target → observation."""
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-
 def keep(client: str, name: str, target: str, seen: Observation) -> None:
     """Write one observation."""
-    results = read()
-    results.setdefault(client, {}).setdefault(name, {})[target] = seen
-    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    about = (client, name, target)
+    kept = [entry for entry in recorded.read(RESULTS) if _about(entry) != about]
+    recorded.write(RESULTS, [*kept, {"client": client, "case": name, "target": target, "seen": seen}], _about)
+
+
+def _about(entry: recorded.Entry) -> tuple[str, ...]:
+    return entry["client"], entry["case"], entry["target"]
 
 
 def main(arguments: list[str]) -> None:

@@ -43,6 +43,8 @@ class Build:
         self.reads: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.messages: list[dict[str, Any]] = []
+        self.topics: dict[int, str] = {}
+        """Of queues that are not of topic ``t``."""
 
     def op(self, f: str, invoke: int, complete: int | None, status: str, **cells: Any) -> int:
         """Any operation; *complete* ``None``: never. Returns its number."""
@@ -174,7 +176,7 @@ class Build:
         for number, (*_, row, name) in enumerate(sorted(moments, key=lambda moment: moment[:3])):
             row[name] = number
         queues = [
-            {"queue": number, "topic": "t", "broker": broker, "queue_id": number}
+            {"queue": number, "topic": self.topics.get(number, "t"), "broker": broker, "queue_id": number}
             for number, broker in enumerate(self.brokers)
         ]
         tables = {"ops": self.ops, "reads": self.reads, "queues": queues, "events": self.events}

@@ -32,12 +32,21 @@ class Listening(Build):
         self.messages.append({"message": message, **about, "due_ns": due * MS if due >= 0 else -1})
 
     def gave(
-        self, at: int, message: int, offset: int, *, by: str = "client-2", queue: int = 0, times: int = 0, took: int = 1
+        self,
+        at: int,
+        message: int,
+        offset: int,
+        *,
+        by: str = "client-2",
+        queue: int = 0,
+        times: int = 0,
+        took: int = 1,
+        said: str = "CONSUMED",
     ) -> None:
         """The listener of *by* has it from *at* for *took*."""
         detail = json.dumps({"times": times})
         op = self.op(
-            "deliver", at, at + took, "CONSUMED", queue=queue, offset=offset, node=by, group=G, count=1, detail=detail
+            "deliver", at, at + took, said, queue=queue, offset=offset, node=by, group=G, count=1, detail=detail
         )
         self.reads.append({"op": op, "position": 0, "offset": offset, "message": message, "detail": ""})
 
@@ -110,6 +119,39 @@ def test_what_comes_again_is_attributed(second: dict[str, object], cause: str) -
     run.gave(200, 0, 0, **second)  # type: ignore[arg-type]
     verdict = judged(check_listeners, run)
     assert (verdict.outcome, verdict.measures["again_by_cause"]) == (PASS, {cause: 1})
+
+
+def refused(*, again: bool, times: int = 1, after: int = 61_000) -> Listening:
+    """Message 0 is refused; it may come again, from the retry topic of the same broker. The run ends *after*."""
+    run = Listening()
+    run.sent(0, 0, 0)
+    run.ended({0: [0]})
+    run.gave(100, 0, 0, said="LATER")
+    if again:
+        run.gave(200, 0, 0, queue=1, times=times)
+    run.op("query_max", after, after + 1, "OK", queue=0)
+    return run
+
+
+def test_what_is_refused_must_come_again() -> None:
+    assert judged(check_listeners, refused(again=True)).outcome is PASS
+    assert kinds(judged(check_listeners, refused(again=False))) == {"refused-lost": False}
+
+
+def test_a_run_that_ends_too_early_proves_nothing() -> None:
+    assert judged(check_listeners, refused(again=False, after=30_000)).outcome is PASS
+
+
+def test_what_is_refused_may_be_gone_with_the_disk() -> None:
+    run = refused(again=False)
+    run.fault("cut_power", "broker-a-0", 150, 152, heal=160)
+    assert kinds(judged(check_listeners, run)) == {"refused-lost": True}
+
+
+def test_what_comes_again_is_counted() -> None:
+    run = refused(again=True, times=0)
+    run.topics[1] = "%RETRY%readers"
+    assert kinds(judged(check_listeners, run)) == {"not-counted": False}
 
 
 def test_a_message_at_two_places_was_stored_twice() -> None:

@@ -1,0 +1,92 @@
+"""Bugs of what is handed to consumers late or again: delayed messages, and those that a consumer gave back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from reference_impl.broker.delay import DelayedDelivery
+from reference_impl.broker.send_back import SendBacks
+from reference_impl.broker.topics import DEAD_LETTER_PREFIX
+from reference_impl.defects.defect import BrokerDefect, substitute
+from reference_impl.environment import Environment
+from reference_impl.store.request import PutRequest
+from reference_impl.wire.bodies import SubscriptionGroupConfig
+from reference_impl.wire.frame import Command
+from reference_impl.wire.message import PROPERTY_DELAY, Message, parse_properties, properties_text
+
+EARLY_MS: Final = 400
+FORGETS_EVERY: Final = 7
+
+
+class DeliversEarly(DelayedDelivery):
+    """By a clock that is 400 ms ahead of the one that stamped the message."""
+
+    def _due_records(self, env: Environment, level: int, now_ms: int) -> list[Message]:
+        return super()._due_records(env, level, now_ms + EARLY_MS)
+
+
+class PassesOverDelayed(DelayedDelivery):
+    """One message in seven is counted as delivered when it is due, and is not."""
+
+    due = 0
+
+    def _put_back(self, env: Environment, level: int, record: Message) -> bool:
+        self.due += 1
+        if self.due % FORGETS_EVERY:
+            return super()._put_back(env, level, record)
+        self.offsets[level] = record.queue_offset + 1
+        return True
+
+
+class ForgetsTheCount(SendBacks):
+    """What comes again says that it comes for the first time."""
+
+    def _put_request(
+        self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
+    ) -> PutRequest:
+        put = super()._put_request(env, request, group, message)
+        return replace(put, reconsume_times=message.reconsume_times)
+
+
+class BuriesAtOnce(SendBacks):
+    """Whatever is given back goes to the dead letters."""
+
+    def _put_request(
+        self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
+    ) -> PutRequest:
+        put = super()._put_request(env, request, group, message)
+        topic = self._state.internal_topic(env, DEAD_LETTER_PREFIX + group.group_name, 1)
+        properties = parse_properties(put.properties)
+        properties.pop(PROPERTY_DELAY, None)
+        text = properties_text(properties)
+        return replace(put, topic=topic.topic_name, queue_id=0, properties=text, is_internal=True)
+
+
+HANDING_OUT: Final = {
+    "delivers-early": BrokerDefect(
+        lambda broker: substitute(broker.state.delays, DeliversEarly),
+        "a delayed message is delivered 400 ms before its time",
+        "a listener that is given a delayed message before it is due",
+        "delays",
+    ),
+    "passes-over-delayed": BrokerDefect(
+        lambda broker: substitute(broker.state.delays, PassesOverDelayed),
+        "one delayed message in seven is passed over when it is due",
+        "an acknowledged delayed message that no listener is given",
+        "delays",
+    ),
+    "forgets-the-count": BrokerDefect(
+        lambda broker: substitute(broker.send_backs, ForgetsTheCount),
+        "a message that was given back is not counted: it may come for ever",
+        "a refused message that comes again with the count that it had",
+        "listeners",
+    ),
+    "buries-at-once": BrokerDefect(
+        lambda broker: substitute(broker.send_backs, BuriesAtOnce),
+        "a message that was given back goes to the dead letters at the first time",
+        "a refused message that never comes again",
+        "listeners",
+    ),
+}
