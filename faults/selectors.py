@@ -254,6 +254,9 @@ class _Parser:
         except ValueError:
             if word in _NAMED:
                 raise SelectorError(f"{word} of what?", offset=start, hint=f"{word}(…), or {word}s of all") from None
+            if word.startswith("broker-"):
+                hint = f"a node is {word}-0, all nodes of a broker are broker({word})"
+                raise SelectorError(f"{word!r} names no node", offset=start, hint=hint) from None
             raise SelectorError(
                 f"unknown selector {word!r}", offset=start, known=(*_GROUPS, *_NAMED, *_DRAWN), word=word
             ) from None

@@ -27,6 +27,7 @@ Node = yaml.Node
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 COMMA_HINT: Final = "it has no value; a comma within {…} separates keys: put quotes around a text that contains one"
+TAB_HINT: Final = "indent with spaces: YAML takes no tabs"
 COLON_HINT: Final = "put quotes around a text that contains a colon"
 
 
@@ -56,7 +57,10 @@ class Binder:
                     return None
             root: Node | None = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
-            hint = COLON_HINT if "mapping values" in str(error.problem) else ""
+            problem = str(error.problem)
+            hint = (
+                COLON_HINT if "mapping values" in problem else TAB_HINT if "\\t" in problem or "tab" in problem else ""
+            )
             self._at(error.problem_mark or error.context_mark, f"not YAML: {error.problem}", hint)
             return None
         except yaml.YAMLError as error:
@@ -103,7 +107,8 @@ class Binder:
     def free_mapping(self, node: Node, what: str) -> dict[str, tuple[Node, Node]]:
         """Key → (key node, value node) of a mapping with any keys."""
         if not isinstance(node, yaml.MappingNode):
-            self.problem(node, f"{what} must be a mapping of keys to values, not {_kind(node)}")
+            hint = f"write its keys below it, or leave {what} out" if _is_empty(node) else ""
+            self.problem(node, f"{what} must be a mapping of keys to values, not {_kind(node)}", hint)
             return {}
         found: dict[str, tuple[Node, Node]] = {}
         for key_node, value in node.value:

@@ -161,6 +161,7 @@ def build_parser() -> Parser:
         usage="mqchaos COMMAND [options]",
     )
     _common(parser)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=argparse.SUPPRESS, parser_class=Parser)
     for name, command in COMMANDS.items():
         one = commands.add_parser(
@@ -174,6 +175,18 @@ def build_parser() -> Parser:
         one.command = name
         parser.commands[name] = one
     return parser
+
+
+class _Version(argparse.Action):
+    """``--version``: of the package, and the commit where it is a checkout."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any) -> NoReturn:
+        from harness.runfolder import commit
+        from mqchaos import __version__
+
+        at = commit()
+        print(f"mqchaos {__version__}" + (f" ({at})" if at and at != f"v{__version__}" else ""))
+        parser.exit()
 
 
 def _common(parser: argparse.ArgumentParser, default: Any = None) -> None:

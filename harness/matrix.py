@@ -329,11 +329,13 @@ def silent_control(cell: Cell) -> str:
 
 
 class Pace:
-    """Runs a minute, for the progress line."""
+    """Runs a minute, and how long the rest takes at that, for the progress line."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self._began_s = total, 0, time.monotonic()
 
     def line(self) -> str:
         per_minute = 60 * self.done / max(time.monotonic() - self._began_s, 1e-9)
-        return f"{self.done}/{self.total} runs, {per_minute:.0f} a minute"
+        rest = self.total - self.done
+        left = f", about {max(1, round(rest / per_minute))} min left" if rest and self.done else ""
+        return f"{self.done}/{self.total} runs, {per_minute:.0f} a minute{left}"

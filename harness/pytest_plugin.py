@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
         f"requires(capability, ...): {', '.join(FACTS)}, or BACKEND:FAMILY of levers; what is missing is a named skip",
         "chaos: runs a scenario on a backend",
         "conformance(id): a probe of the specification",
-        "on(backend, ...): runs on these, whatever --backend says",
+        "on(backend, ...): runs on these; with --backend only if it names one of them",
         "slow: takes more than a few seconds",
     ):
         config.addinivalue_line("markers", line)
@@ -90,12 +90,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     this name that the project has itself is left alone."""
     if "backend" in metafunc.fixturenames and "backend" not in metafunc._arg2fixturedefs:
         fixed = metafunc.definition.get_closest_marker("on")
-        backends = fixed.args if fixed else metafunc.config.getoption("--backend") or [DEFAULT]
-        metafunc.parametrize("backend", backends, scope="session")
+        asked = metafunc.config.getoption("--backend") or (fixed.args if fixed else [DEFAULT])
+        both = [name for name in fixed.args if name in asked] or fixed.args if fixed else asked
+        metafunc.parametrize("backend", both, scope="session")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Named skips, or failures where everything is required."""
+    """Named skips, or failures where everything is required; what ``--backend`` leaves out is a skip everywhere."""
+    fixed, asked = item.get_closest_marker("on"), item.config.getoption("--backend")
+    if fixed and asked and not set(fixed.args) & set(asked):
+        pytest.skip(f"runs on {', '.join(fixed.args)} only, --backend is {', '.join(asked)}")
     for marker in item.iter_markers("requires"):
         for capability in marker.args:
             missing = missing_capability(capability)

@@ -171,6 +171,8 @@ def find(name: str) -> Path:
     known = {path.stem: path for path in (*sorted(MUSEUM.glob("*.yaml")), *shipped())}
     if name in known:
         return known[name]
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder, and a scenario is a file", hint="mqchaos list scenarios")
     what = (
         f"there is no scenario {name!r}" if "/" not in name and path.suffix != ".yaml" else f"there is no file {name}"
     )

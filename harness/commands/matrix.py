@@ -190,6 +190,8 @@ def _head(name: str) -> str:
 
 
 def _cell_text(cell: Cell) -> str:
+    if not cell.reports:
+        return "not run"
     lines = [f"{cell.outcome.name} {cell.passed}/{len(cell.reports)}"]
     if cell.idle:
         lines.append(f"idle {cell.idle}")

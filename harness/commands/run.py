@@ -209,6 +209,8 @@ def _show_totals(results: Sequence[RunResult], terminal: Terminal) -> None:
     terminal.result(
         f"seeds {text(results[0].seed)}..{text(results[-1].seed)}; the worst (or first): {text(worst.seed)}"
     )
+    if worst.folder:
+        terminal.result(f"report: {worst.folder / 'report.html'}")
     terminal.result(f"replay: {worst.replay_command}")
 
 

@@ -80,6 +80,7 @@ def _is_marked(pid: Path, tag: str) -> bool:
         return False
 
 
+@pytest.mark.on("process")
 @pytest.mark.requires("process:network")
 def test_after_kill_minus_nine_heal_leaves_nothing_and_check_says_unknown(call, tmp_path: Path) -> None:
     killed = call("-c", KILLS_ITSELF)

@@ -399,3 +399,17 @@ def test_progress_is_four_lines_a_second_in_place_on_a_terminal(monkeypatch: pyt
     assert "x" * 40 not in written, "cut to the width of the terminal"
     assert "…" in written
     assert written.rstrip("\x1b[?25h").endswith("\x1b[2K"), "the place is clean in the end"
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    from mqchaos import __version__
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"mqchaos {__version__}")
+
+
+def test_a_folder_is_no_scenario(capsys, tmp_path):
+    assert cli.main(["run", str(tmp_path)]) == EXIT_USAGE
+    assert f"{tmp_path} is a folder, and a scenario is a file" in capsys.readouterr().err

@@ -89,8 +89,18 @@ def properties(path) -> dict[str, dict[str, str]]:
     }
 
 
+class Config:
+    def getoption(self, name):
+        assert name == "--backend"
+
+
 class Item:
     """As much of a test as the plugin looks at."""
+
+    config = Config()
+
+    def get_closest_marker(self, name):
+        assert name == "on"
 
     def iter_markers(self, name):
         assert name == "requires"
@@ -126,13 +136,28 @@ import pytest
 def test_fixed(backend):
     assert backend == "process"
 
+@pytest.mark.on("process", "sim")
+def test_either(backend):
+    pass
+
+@pytest.mark.on("process")
+def test_that_starts_its_own_nodes():
+    pass
+
 def test_asked(backend):
     assert backend == "sim"
 """
 
 
-def test_a_test_can_name_its_backends_whatever_is_asked_for(chaos):
+def test_a_test_can_name_its_backends(chaos):
     chaos.makepyfile(FIXED)
-    result = chaos.runpytest_subprocess("-p", "no:cacheprovider", "-v", "--backend", "sim")
-    result.assert_outcomes(passed=2)
+    result = chaos.runpytest_subprocess("-p", "no:cacheprovider", "-v")
+    result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["*test_fixed?process?*", "*test_asked?sim?*"])
+
+
+def test_a_backend_that_is_asked_for_leaves_out_the_tests_of_others(chaos):
+    chaos.makepyfile(FIXED)
+    result = chaos.runpytest_subprocess("-p", "no:cacheprovider", "-v", "-rs", "--backend", "sim")
+    result.assert_outcomes(passed=2, skipped=2)
+    result.stdout.fnmatch_lines(["*test_either?sim?*", "*runs on process only, --backend is sim*"])

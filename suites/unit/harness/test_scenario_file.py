@@ -215,6 +215,24 @@ def test_yaml_guesses_nothing(word: str) -> None:
     assert scenario.properties["broker"] == {word: word}
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("name: x\n\tmode: single-master\n", "2:1", "indent with spaces: YAML takes no tabs"),
+        ("name: x\nmode: single-master\nworkload:\n", "3:10", "write its keys below it, or leave workload out"),
+        (
+            "name: x\nmode: multi-master\nfaults:\n  - {at: 3s, do: kill, on: broker-z}\n",
+            "4:28",
+            "a node is broker-z-0, all nodes of a broker are broker(broker-z)",
+        ),
+    ],
+)
+def test_what_people_write_by_mistake_has_a_hint_that_helps(text: str, place: str, hint: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, "x.yaml")
+    assert (caught.value.place, caught.value.hint) == (f"x.yaml:{place}", hint)
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
 def test_an_empty_file_says_so(text: str) -> None:
     with pytest.raises(ScenarioError):
