@@ -6,8 +6,12 @@ number; its callbacks become steps. A connection that we open exists (and takes 
 Sockets come from a factory, so that a caller can make them inside another network namespace and bind them to the
 role's own source address: that is how many clients in one process each have an address that can be isolated.
 
-Limits. A peer that does not read cannot make us grow without bound: beyond ``BUFFER_LIMIT_BYTES`` unsent bytes the
-link is aborted and closes like any other. Hosts are IPv4 literals, no names are looked up.
+Fairness. Bytes of one connection become steps of at most ``TURN_BYTES``, and other connections have their turn between
+two of them. A connection with more than ``WATER_MARK_BYTES`` unsent (Netty's high water mark) is not read until its
+peer has taken them: who asks and does not read waits alone, and costs what one turn of its requests was answered with.
+
+Limits. What we send unasked cannot be held back by that: beyond ``BUFFER_LIMIT_BYTES`` unsent bytes the link is aborted
+and closes like any other. Hosts are IPv4 literals, no names are looked up.
 """
 
 from __future__ import annotations
@@ -21,6 +25,12 @@ from reference_impl.environment import Address, Link
 
 BUFFER_LIMIT_BYTES = 64 << 20
 """Unsent bytes of one link at which it is aborted."""
+
+WATER_MARK_BYTES = 1 << 20
+"""Unsent bytes of one link above which nothing more of it is read."""
+
+TURN_BYTES = 8 << 10
+"""Bytes of one link that make one step."""
 
 BACKLOG = 1024
 """RocketMQ: NettyServerConfig, serverSocketBacklog."""
@@ -116,6 +126,10 @@ class Network:
         for connection in closing:
             connection.abort()
 
+    def later(self, turn: Callable[[], None]) -> None:
+        """After what the loop has to do now."""
+        self._loop.call_soon(turn)
+
     def _stop_tasks(self) -> None:
         for server in self._servers:
             server.close()
@@ -190,12 +204,18 @@ class _Connection(asyncio.Protocol):
         self.gone: asyncio.Future[None] = network._loop.create_future()
         self._early: list[bytes] = []
         self._closing = False
+        self._held = bytearray()
+        """Received, and waiting for its turn."""
+        self._is_full = False
+        """More is unsent than the peer may leave unread."""
 
     def send(self, data: bytes) -> None:
         if self.transport is None:
             self._early.append(data)
         else:
             self.transport.write(data)
+            if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
+                self.abort()
 
     def close(self) -> None:
         self._closing = True
@@ -213,7 +233,7 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport.set_write_buffer_limits(high=BUFFER_LIMIT_BYTES)
+        transport.set_write_buffer_limits(high=WATER_MARK_BYTES)
         if self.listener is not None:
             host, port = transport.get_extra_info("peername")
             self.peer = f"{host}:{port}"
@@ -226,12 +246,43 @@ class _Connection(asyncio.Protocol):
             self._network._up(self)
 
     def data_received(self, data: bytes) -> None:
-        self._network._bytes(self, data)
+        if not self._held and not self._is_full and len(data) <= TURN_BYTES:
+            self._network._bytes(self, data)
+            return
+        assert self.transport is not None
+        self.transport.pause_reading()
+        is_idle = not self._held
+        self._held += data
+        if is_idle and not self._is_full:
+            self._take_turn()
+
+    def _take_turn(self) -> None:
+        """One step of what waits, and the next when others have had theirs."""
+        if self._is_full or not self._held:
+            return
+        turn, self._held = bytes(self._held[:TURN_BYTES]), self._held[TURN_BYTES:]
+        self._network._bytes(self, turn)
+        if self._held:
+            self._network.later(self._take_turn)
+        elif self.transport is not None and not self._is_full and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def pause_writing(self) -> None:
-        self.abort()
+        self._is_full = True
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        if self._held:
+            self._network.later(self._take_turn)
+        elif self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._held:
+            held, self._held = bytes(self._held), bytearray()
+            self._network._bytes(self, held)
         if not self.gone.done():
             self.gone.set_result(None)
         self._network._lost(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -258,3 +259,45 @@ def test_a_folder_may_lie_on_another_disk(stage: Stage) -> None:
     (stage.folder / "0" / "shared").symlink_to("/dev/shm")
     space = os.statvfs("/dev/shm")
     assert env.disk_usage("shared/log")[1] == space.f_blocks * space.f_frsize
+
+
+def test_who_asks_and_does_not_read_waits_alone(stage: Stage, address: str) -> None:
+    """Two hundred requests of one peer that reads nothing, each answered with 100 kB; a second peer asks and reads."""
+
+    def answer(env: Environment, link: Link, data: bytes) -> None:
+        for _ in range(data.count(b"?")):
+            env.send(link, bytes(100_000))
+
+    server = listening(address, bytes=answer)
+    environment = stage.host(server)
+    host, port = address.split(":")
+    with socket.socket() as deaf:
+        deaf.connect((host, int(port)))
+        deaf.sendall(b"?".ljust(1000, b".") * 200)
+        client = calling(address, b"?")
+        stage.host(client)
+        stage.until(lambda: len(received(client)) == 100_000)
+        unsent = [c.transport.get_write_buffer_size() for c in environment._network._connections.values()]
+        assert max(unsent) < network.WATER_MARK_BYTES + 100_000 * (network.TURN_BYTES // 1000 + 1)
+        assert server.count("closed") == 0
+        deaf.setblocking(False)
+        taken = bytearray()
+
+        def is_served() -> bool:
+            """As far as it reads."""
+            with contextlib.suppress(BlockingIOError):
+                taken.extend(deaf.recv(1 << 20))
+            return len(taken) == 200 * 100_000
+
+        stage.until(is_served)
+
+
+def test_what_was_received_before_the_end_of_a_connection_is_all_handed_over(stage: Stage, address: str) -> None:
+    server = listening(address)
+    stage.host(server)
+    host, port = address.split(":")
+    with socket.socket() as brief:
+        brief.connect((host, int(port)))
+        brief.sendall(bytes(300_000))
+    stage.until(lambda: server.count("closed") == 1)
+    assert len(received(server)) == 300_000
