@@ -22,6 +22,7 @@ from random import Random
 from typing import Final
 
 from faults.catalogue import VERBS
+from faults.catalogue.operator import assignments
 from faults.errors import PlanError, SelectorError, suggestion
 from faults.selectors import CutSelector, Selector, parse_cut, parse_nodes
 from faults.units import duration_ns, duration_text
@@ -104,6 +105,12 @@ class Fault:
         hold = f" for {self.hold}" if self.hold else ""
         options = "".join(f" {key}={value}" for key, value in self.options.items())
         return f"{self.do} {self.on} at {self.at}{hold}{options}"
+
+
+def properties_of(fault: Fault) -> tuple[str, ...]:
+    """Names of properties of nodes that its options set."""
+    given = ((fault.verb.options[name], text) for name, text in fault.options.items())
+    return tuple(name for option, text in given if option.read is assignments for name in assignments(text))
 
 
 def bind_fault(

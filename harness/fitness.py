@@ -16,14 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Final, Literal
 
-from faults.plan import Fault
+from faults.plan import Fault, properties_of
 from faults.selectors import CutSelector, Node, resolve, resolve_cut
 from harness.backends.backend import Target
 from harness.backends.table import BACKENDS, backend_named
 from harness.errors import BackendUnavailable, UsageError
 from harness.scenario import Scenario, topology_of
+from harness.targets.properties import UNCHECKED
 from harness.worlds import parts_of
+
+UNCHECKED_HINT: Final = f"properties are checked by release; for Apache's brokers {UNCHECKED}NAME is passed on as NAME"
 
 
 def check_fit(backend: str, target: str) -> None:
@@ -62,6 +66,26 @@ def _hit(scenario: Scenario, fault: Fault) -> tuple[str, ...]:
         left, right = resolve_cut(fault.on, topology, Random(0))
         return (*left, *right)
     return resolve(fault.on, topology, Random(0))
+
+
+def check_properties(scenario: Scenario, target: Target, servers: Sequence[str]) -> None:
+    """``UsageError`` for a property that a node which would get it does not know: it would be ignored."""
+    for node in map(Node.named, servers):
+        kind: Literal["broker", "namesrv"] = "namesrv" if node.kind == "namesrv" else "broker"
+        for name in (*_configured(scenario, node), *_reconfigured(scenario, node.name)):
+            if what := target.at(node.name).unknown_property(kind, name):
+                makes = target.at(node.name).name
+                raise UsageError(f"{node.name} ({makes}): {what}", place=scenario.source, hint=UNCHECKED_HINT)
+
+
+def _configured(scenario: Scenario, node: Node) -> list[str]:
+    kinds = ["namesrv"] if node.kind == "namesrv" else ["broker", *(["slave"] if node.is_slave else [])]
+    return [name for kind in kinds for name in scenario.properties.get(kind, {})]
+
+
+def _reconfigured(scenario: Scenario, node: str) -> list[str]:
+    """Properties that faults may give to *node*."""
+    return [name for fault in scenario.faults for name in properties_of(fault) if node in _hit(scenario, fault)]
 
 
 def check_plantable(defects: Sequence[str], target: Target, servers: Sequence[str]) -> None:

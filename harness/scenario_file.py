@@ -27,17 +27,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import yaml
 
 from checkers.runs.kinds import FAILURES
 from faults.errors import PlanError, SelectorError, suggestion
-from faults.plan import Fault, bind_fault
+from faults.plan import Fault, bind_fault, properties_of
 from faults.selectors import CutSelector, resolve, resolve_cut
 from faults.units import SIZES, duration_ns, duration_text, size_bytes, size_text
 from harness.binder import Binder, Node, offset_in
@@ -53,6 +53,7 @@ from harness.scenario import (
     default_topology,
     topology_of,
 )
+from harness.targets.properties import UNCHECKED, of_reference, problem
 from harness.workloads.table import LOADS, OBSERVERS, OPERATORS, SHORTHANDS
 
 T = TypeVar("T")
@@ -317,6 +318,8 @@ def _properties_of(binder: Binder, node: Node, kind: str) -> Mapping[str, str]:
     for name, (key_node, value) in binder.free_mapping(node, f"properties of {kind}").items():
         if name in OWN_PROPERTIES:
             binder.problem(key_node, f"{name} is not set here", OWN_PROPERTIES[name])
+        elif what := _unknown(name, ("namesrv",) if kind == "namesrv" else ("broker",)):
+            binder.problem(key_node, what, UNCHECKED_HINT)
         found[name] = binder.text(value, name)
         for blank in re.findall(r"\{[^}]*\}", found[name]):
             if kind != "slave" or blank != "{master}":
@@ -336,6 +339,7 @@ def _with_faults(binder: Binder, node: Node, scenario: Scenario) -> Scenario:
         if fault is not None and scenario.mode:
             _check_fault(binder, keys.get("on", item), keys["at"], fault, scenario)
             _check_slave(binder, keys.get("with", item), fault, scenario)
+            _check_set(binder, keys.get("with", item), fault)
         if fault is not None:
             faults.append(fault)
     return replace(scenario, faults=tuple(faults))
@@ -376,6 +380,21 @@ def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Sce
     ports = fault.options.get("ports") or (fault.on.ports if isinstance(fault.on, CutSelector) else "")
     if ports == "ha" and not scenario.topology.slaves:
         binder.problem(on, f"ports ha cuts nothing: mode {scenario.mode} has no replication", "use ports any or broker")
+
+
+UNCHECKED_HINT: Final = f"for a name that Apache's broker has and nobody has listed write {UNCHECKED}NAME"
+
+
+def _unknown(name: str, kinds: Sequence[Literal["broker", "namesrv"]]) -> str:
+    """What is said of a property that no node of these *kinds*, of whatever target, knows."""
+    known = [known for kind in kinds for known in of_reference(kind)]
+    return "" if name.startswith(UNCHECKED) else problem(name, known)
+
+
+def _check_set(binder: Binder, options: Node, fault: Fault) -> None:
+    for name in properties_of(fault):
+        if what := _unknown(name, ("broker", "namesrv")):
+            binder.problem(options, what, UNCHECKED_HINT)
 
 
 def _check_slave(binder: Binder, options: Node, fault: Fault, scenario: Scenario) -> None:

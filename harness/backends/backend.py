@@ -44,6 +44,9 @@ class Target(Protocol):
     has_defects: bool
     """Bugs can be planted in it."""
 
+    def unknown_property(self, kind: Literal["broker", "namesrv"], name: str) -> str:
+        """A sentence, if such a node would not know a property of that name; else empty."""
+
     def at(self, node: str) -> Target:
         """What runs on that node: itself, unless it is a mix."""
 

@@ -28,6 +28,7 @@ from faults.errors import SelectorError
 from faults.selectors import Node, Selector, Term, Topology, parse_nodes, resolve
 from harness.backends.backend import NodeSpec, Target
 from harness.errors import UsageError
+from harness.targets.properties import Kind
 from reference_impl.environment import Role
 
 EXAMPLE: Final = "as reference,slaves=rocketmq:4.9.7"
@@ -47,6 +48,10 @@ class MixedTarget:
     def prepare(self) -> None:
         for target in {target.name: target for target in self._targets.values()}.values():
             target.prepare()
+
+    def unknown_property(self, kind: Kind, name: str) -> str:
+        """Of the first target that does not know it; who is asked for one node asks what runs there."""
+        return next((text for t in self._targets.values() if (text := t.unknown_property(kind, name))), "")
 
     def at(self, node: str) -> Target:
         return self._targets[node]

@@ -20,6 +20,7 @@ from pathlib import Path
 import reference_impl
 from harness.backends.backend import NodeSpec, Target
 from harness.errors import UsageError
+from harness.targets.properties import Kind, of_reference, problem
 from reference_impl.configuration import ConfigurationError
 from reference_impl.environment import Role
 from reference_impl.node import build_node
@@ -33,6 +34,9 @@ class ReferenceTarget:
 
     def prepare(self) -> None:
         """Nothing is fetched."""
+
+    def unknown_property(self, kind: Kind, name: str) -> str:
+        return problem(name, of_reference(kind))
 
     def at(self, node: str) -> Target:
         return self

@@ -21,6 +21,7 @@ from harness.backends.backend import NodeSpec, Target
 from harness.errors import BackendUnavailable
 from harness.java import find_java
 from harness.targets.jars import fetch_jars, jar_folder
+from harness.targets.properties import UNCHECKED, Kind, of_rocketmq, problem
 from harness.targets.releases import row_of
 from reference_impl.environment import Role
 
@@ -79,6 +80,9 @@ class RocketmqTarget:
         find_java()
         fetch_jars(self.version)
 
+    def unknown_property(self, kind: Kind, name: str) -> str:
+        return "" if name.startswith(UNCHECKED) else problem(name, of_rocketmq(kind, self.version))
+
     def at(self, node: str) -> Target:
         return self
 
@@ -108,10 +112,11 @@ class RocketmqTarget:
 def properties(spec: NodeSpec, folder: Path) -> dict[str, str]:
     """What the node is told: paths of ours, small files, then the specification, which wins."""
     data = folder / "data"
+    told = {name.removeprefix(UNCHECKED): value for name, value in spec.properties.items()}
     if spec.kind == "namesrv":
         ours = {"kvConfigPath": f"{data}/kvConfig.json", "configStorePath": f"{data}/namesrv.properties"}
-        return ours | dict(spec.properties)
+        return ours | told
     ours = {"storePathRootDir": f"{data}/store", "storePathCommitLog": f"{data}/store/commitlog"} | BROKER_DEFAULTS
     if host := spec.properties.get("brokerIP1"):
         ours |= {"brokerIP2": host, "bindAddress": host}
-    return ours | dict(spec.properties)
+    return ours | told

@@ -37,7 +37,7 @@ workload: {kind: log, producers: 3, consumers: 1, queues: 8, rate: 150/s, for: 1
 faults:
   - {at: 6s, do: cut_power, on: master(broker-a), for: 3s}
   - {at: 4s..9s, do: partition, on: clients | masters, for: 500ms, with: {ports: broker}}
-properties: {broker: {flushIntervalCommitLog: 500, warm: yes}, namesrv: {scan: 010}}
+properties: {broker: {flushIntervalCommitLog: 500, x-warm: yes}, namesrv: {x-scan: 010}}
 deadlines: {ready: 1m, converge: 90s, drain: 2m}
 seed: 0x1f
 expect: {lost: none}
@@ -56,7 +56,7 @@ def test_every_key_of_a_file_has_its_place() -> None:
                 2, at="4s..9s", do="partition", on="clients | masters", hold="500ms", options={"ports": "broker"}
             ),
         ),
-        properties={"broker": {"flushIntervalCommitLog": "500", "warm": "yes"}, "namesrv": {"scan": "010"}},
+        properties={"broker": {"flushIntervalCommitLog": "500", "x-warm": "yes"}, "namesrv": {"x-scan": "010"}},
         deadlines=Deadlines(60 * SECOND, 90 * SECOND, 120 * SECOND),
         expect=Expect(lost="none"),
         claims=("CL-36", "CL-37"),
@@ -122,9 +122,9 @@ def scenario_with(line: str) -> str:
             "properties: {broker: {flushDiskType: SYNC_FLUSH}}",
             "flushDiskType is not set here|x.yaml:4:23|say topology: {flush: sync}",
         ),
-        ("properties: {broker: {x: '{mastr}:1'}}", "{mastr} in x stands for nothing|x.yaml:4:26|{master} in a"),
-        ("properties: {broker: {x: '{master}'}}", "{master} in x stands for nothing|x.yaml:4:26|"),
-        ("properties: {slave: {x: y}}", "mode single-master has no slaves to have properties|x.yaml:4:13|leave out"),
+        ("properties: {broker: {x-a: '{mastr}:1'}}", "{mastr} in x-a stands for nothing|x.yaml:4:28|{master} in a"),
+        ("properties: {broker: {x-a: '{master}'}}", "{master} in x-a stands for nothing|x.yaml:4:28|"),
+        ("properties: {slave: {x-a: y}}", "mode single-master has no slaves to have properties|x.yaml:4:13|leave out"),
         ("faults: {at: 1s}", "faults must be a list, not a mapping|x.yaml:4:9|"),
         ("faults: [{do: kill, on: masters}]", "a fault lacks 'at'|x.yaml:4:10|"),
         ("faults: [{at: 10, do: kill, on: masters}]", "'10' is not a duration|x.yaml:4:15|"),
@@ -211,8 +211,8 @@ def test_a_comma_in_a_flow_mapping_is_explained() -> None:
 )
 def test_yaml_guesses_nothing(word: str) -> None:
     """Each of these is a boolean, a number, a date or nothing to a YAML 1.1 loader."""
-    scenario = parse(scenario_with(f"properties: {{broker: {{{word}: {word}}}}}"), "x.yaml")
-    assert scenario.properties["broker"] == {word: word}
+    scenario = parse(scenario_with(f"properties: {{broker: {{x-{word}: {word}}}}}"), "x.yaml")
+    assert scenario.properties["broker"] == {f"x-{word}": word}
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ scenarios = st.builds(
     properties=st.dictionaries(
         st.sampled_from(["broker", "namesrv"]),
         st.dictionaries(
-            st.sampled_from(["flushIntervalCommitLog", "metadataSync"]),
+            st.sampled_from(["x-flushIntervalCommitLog", "x-metadataSync"]),
             st.sampled_from(["true", "12:30", "a: b", "#x"]),
         ),
     ),

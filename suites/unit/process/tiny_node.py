@@ -32,6 +32,9 @@ class TinyTarget:
 
     def prepare(self) -> None: ...
 
+    def unknown_property(self, kind: str, name: str) -> str:
+        return ""
+
     def at(self, node: str) -> TinyTarget:
         return self
 
