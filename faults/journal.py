@@ -13,6 +13,10 @@ The owner holds a lock on the file as long as it lives; the kernel drops it with
 is asked of the kernel, and a recycled pid deceives nobody. ``pid`` and ``started`` are for the reader. Entries are
 undone newest first. A file with nothing outstanding is removed. Undo is idempotent: what is gone is no error.
 
+Space is reserved before it is needed: the file is longer than what is written (zeros, which readers drop), so that a
+disk that fills up later can take neither a promise nor the note that it was kept. A promise that finds no space is not
+given. To heal needs no disk: what cannot be noted is undone all the same.
+
 Limits. A torn last line is a promise whose act was never begun: it is dropped. A file that cannot be read otherwise is
 told and left alone, and keeps nobody from healing the others. Locks are ``flock``: the folder must be on a local file
 system.
@@ -20,21 +24,29 @@ system.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from faults.errors import FaultTrouble, UndoFailed
 from faults.levers import HealStep
+
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE_HINT: Final = "nothing is broken that could not be undone: make room there, or set XDG_STATE_HOME"
 
 Undo = Callable[[HealStep], object]
 """Carries out one step (``faults.mechanisms.undo.carry_out``); raises what went wrong, not that there was nothing."""
 
 HEAL_COMMAND = "mqchaos heal"
+RESERVE_BYTES: Final = 64 * 1024
+UNDONE_BYTES: Final = 64
+"""More than the note that one promise was kept."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +78,28 @@ class HealJournal:
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path, self._file = path, file
+        self._written = self._reserved = 0
         self._outstanding: dict[int, Promise] = {}
         self._entry_count = 0
 
     @classmethod
     def open(cls, run: str, folder: Path | None = None) -> HealJournal:
-        """Create ``<folder>/<run>.jsonl`` and own it; ``FileExistsError`` if the run has one already."""
+        """Create ``<folder>/<run>.jsonl`` and own it; ``FileExistsError`` if the run has one already,
+        :class:`FaultTrouble` if there is no space for it."""
         folder = folder or state_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{run}.jsonl"
-        journal = cls(path, _locked(path))
-        journal._write({"t": "head", "run": run, "pid": os.getpid(), "started": process_started(os.getpid())})
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{run}.jsonl"
+            journal = cls(path, _locked(path))
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            raise FaultTrouble(f"no space for a heal journal in {folder}", NO_SPACE_HINT) from error
+        try:
+            journal._write({"t": "head", "run": run, "pid": os.getpid(), "started": process_started(os.getpid())})
+        except FaultTrouble:
+            journal.close()
+            raise
         _sync_folder(folder)
         return journal
 
@@ -108,8 +131,25 @@ class HealJournal:
         self._file.close()
 
     def _write(self, line: dict[str, Any]) -> None:
-        self._file.write(json.dumps(line).encode() + b"\n")
+        """All of it, and forced; the notes that all promises were kept have their space, too."""
+        data = json.dumps(line).encode() + b"\n"
+        self._reserve(self._written + len(data) + UNDONE_BYTES * (len(self._outstanding) + 1))
+        while data:
+            count = os.pwrite(self._file.fileno(), data, self._written)
+            self._written, data = self._written + count, data[count:]
         os.fsync(self._file.fileno())
+
+    def _reserve(self, size: int) -> None:
+        if size <= self._reserved:
+            return
+        wanted = self._reserved + max(RESERVE_BYTES, size - self._reserved)
+        try:
+            os.posix_fallocate(self._file.fileno(), 0, wanted)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            raise FaultTrouble(f"no space for the heal journal {self.path}", NO_SPACE_HINT) from error
+        self._reserved = wanted
 
 
 def state_folder() -> Path:
@@ -143,7 +183,7 @@ def heal(leftover: Leftover, undo: Undo) -> list[str]:
     with leftover.path.open("r+b", buffering=0) as file:
         if not _lock(file):
             raise FaultTrouble(f"the run {leftover.run} is alive (pid {leftover.pid})", "end it first: Ctrl-C heals")
-        file.seek(0, os.SEEK_END)
+        file.seek(len(leftover.path.read_bytes().rstrip(b"\0")))
         done, failed = [], []
         for promise in _read_lines(leftover.path).outstanding:
             try:
@@ -152,9 +192,11 @@ def heal(leftover: Leftover, undo: Undo) -> list[str]:
             except Exception as error:  # noqa: BLE001 - one undo that fails must not keep the others from being tried
                 failed.append(f"{promise.what}: {error}")
                 continue
-            file.write(json.dumps({"t": "undone", "entry": promise.entry}).encode() + b"\n")
+            with suppress(OSError):  # it is undone, and undone again it would be no error
+                file.write(json.dumps({"t": "undone", "entry": promise.entry}).encode() + b"\n")
             done.append(promise.what)
-        os.fsync(file.fileno())
+        with suppress(OSError):
+            os.fsync(file.fileno())
         if failed:
             raise UndoFailed(f"could not undo: {'; '.join(failed)}", f"then type: {HEAL_COMMAND}")
         leftover.path.unlink()
@@ -200,7 +242,7 @@ def _read(path: Path) -> Leftover | None:
 def _read_lines(path: Path) -> Leftover:
     """Fold the lines; what cannot be parsed is allowed only as the last line (a torn write)."""
     run, pid, outstanding = path.stem, -1, {}
-    lines = path.read_bytes().split(b"\n")
+    lines = path.read_bytes().rstrip(b"\0").split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line:
             continue

@@ -18,6 +18,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
@@ -98,6 +99,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     terminal = Terminal()
     try:
         _check_command(words)
@@ -113,6 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return UsageError.exit_code
         terminal = Terminal(arguments.color, is_json=getattr(arguments, "json", False))
         code: int = Command.module(arguments.command).execute(arguments, terminal)
+        if terminal.lost_results:
+            terminal.error(f"results could not be written: {terminal.lost_results}", place="standard output")
+            return code or EXIT_ERROR
         return code
     except BrokenPipeError:
         # The reader has gone (``mqchaos list faults | head``): nothing more to say, and Python must not try at exit.
@@ -123,6 +128,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the outermost frame: whatever it is becomes one message and an exit code
         return _report(terminal, error, is_debug="--debug" in words)
+
+
+def _open_closed_streams() -> None:
+    """A standard stream that was closed for us (``>&-``) leads nowhere: else the next opened file would be it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
 
 
 def _check_command(words: Sequence[str]) -> None:
@@ -221,6 +237,10 @@ def _report(terminal: Terminal, error: Exception, *, is_debug: bool) -> int:
         terminal.error(error.what, hint=error.hint)
     elif isinstance(error, LeverRefused):
         terminal.error(error.reason, hint=error.hint)
+    elif isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT):
+        terminal.error(
+            error.strerror or "no space", place=str(error.filename or ""), hint="make room, then: mqchaos heal"
+        )
     elif isinstance(error, OSError) and error.filename:
         # A folder that cannot be made, a file that cannot be written: the machine's answer, not a bug.
         terminal.error(error.strerror or type(error).__name__, place=str(error.filename), hint="--debug shows where")

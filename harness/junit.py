@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
 
 from checkers.verdict import Outcome
+from harness.errors import UsageError
 from harness.seeds import text as seed_text
 from harness.summary import headline, lines_of
 
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from harness.run import RunResult
 
 _ELEMENTS = {Outcome.FAIL: "failure", Outcome.UNKNOWN: "error"}
+
+
+def check(path: Path) -> None:
+    """``UsageError`` if *path* cannot be written, before anything is run; leaves what is there as it is."""
+    was_there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint="--junit FILE") from None
+    if not was_there:
+        path.unlink()
 
 
 def write(path: Path, results: Sequence[RunResult]) -> None:

@@ -248,8 +248,9 @@ def _finished(pending: set[Future[Report]]) -> Iterator[Report]:
 
 
 def _begin_worker() -> None:
-    """Ctrl-C and SIGTERM may go to the whole process group; the parent decides what ends. With it everybody does."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    """Ctrl-C, SIGTERM and a closed terminal may go to the whole process group; the parent decides what ends. With it
+    everybody does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 

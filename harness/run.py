@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from zlib import crc32
 
 from checkers.history.columns import HistoryFormatError
@@ -44,6 +44,9 @@ from harness.worlds import open_target, open_world
 __all__ = ["Interrupt", "Keep", "Progress", "RunResult", "run_scenario"]
 
 Keep = Literal["all", "failures", "none"]
+
+LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
+"""Where a run folder is to be kept whose nodes write files."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,8 @@ def _attempt(
     runs = out or runfolder.RUNS
     if keep != "none":
         runfolder.check_place(runs)
+    if backend_named(backend).needs_folder:
+        runfolder.check_space(runs, LEAST_FREE_BYTES, "run folders")
     the_target.prepare()
     return _Attempt(
         the_scenario,

@@ -65,6 +65,15 @@ def check_place(runs: Path) -> None:
         raise UsageError(f"nothing can be written to {nearest}", hint="--out DIR")
 
 
+def check_space(folder: Path, least_bytes: int, what: str) -> None:
+    """``UsageError`` if the disk of *folder* has less than *least_bytes* free: a run that finds it full in its middle
+    would blame those who could not write."""
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    space = os.statvfs(nearest)
+    if (free := space.f_bavail * space.f_frsize) < least_bytes:
+        raise UsageError(f"{what} need {least_bytes >> 20} MiB, {nearest} has {free >> 20} MiB free", hint="make room")
+
+
 def point_latest(folder: Path) -> None:
     """``latest`` beside *folder* points to it; replaced in one step, so that it always points somewhere."""
     temporary = folder.parent / f".latest-{folder.name}"

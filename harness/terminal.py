@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TextIO
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def wants_colour(choice: ColorChoice, stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def redirect(stream: TextIO) -> None:
+    """To nowhere, where Python writes what it still holds when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class Terminal:
     """Two streams and how to write to them."""
 
@@ -55,6 +62,8 @@ class Terminal:
     ) -> None:
         self._out, self._err, self.is_json = out or sys.stdout, err or sys.stderr, is_json
         self.color: ColorChoice = color
+        self.lost_results = ""
+        """Why results could not be written; whoever reads only the exit code has to know."""
         self.is_live = self._err.isatty() and os.environ.get("TERM") != "dumb"
 
     def result(self, text: str = "") -> None:
@@ -62,15 +71,31 @@ class Terminal:
         if self.is_json:
             self.say(text)
         else:
-            print(text, file=self._out, flush=True)
+            self._tell(text)
 
     def document(self, value: Any) -> None:
         """The one JSON document of a ``--json`` call."""
-        print(json.dumps(value, indent=1, ensure_ascii=False), file=self._out, flush=True)
+        self._tell(json.dumps(value, indent=1, ensure_ascii=False))
+
+    def _tell(self, text: str) -> None:
+        """To standard output, until that takes nothing more. A reader that has gone (``| head``) wants no more, and
+        ends the command; a full disk or a closed terminal does not: what was under way comes to its end."""
+        if self.lost_results:
+            return
+        try:
+            print(text, file=self._out, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.lost_results = error.strerror or type(error).__name__
+            redirect(self._out)
 
     def say(self, text: str = "") -> None:
-        """A line along the way."""
-        print(text, file=self._err, flush=True)
+        """A line along the way; a terminal that is gone takes none, and that ends nothing."""
+        try:
+            print(text, file=self._err, flush=True)
+        except OSError:
+            redirect(self._err)
 
     def interject(self, text: str) -> None:
         """A line from a signal handler: it may have struck in the middle of another, and no buffer bears that."""
@@ -79,7 +104,8 @@ class Terminal:
         except OSError:  # not a file, as in tests
             self.say(text)
         else:
-            os.write(descriptor, f"{text}\n".encode())
+            with suppress(OSError):  # a terminal that is gone
+                os.write(descriptor, f"{text}\n".encode())
 
     def live(self) -> Live:
         """A line that can be rewritten, begun; only where ``is_live``. Ending it leaves the place clean."""

@@ -70,6 +70,7 @@ def add_world(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run, show, and say how it went."""
+    from harness import junit
     from harness.commands.fetch import make_ready
     from harness.fitness import check_fit
     from harness.scenario import find
@@ -77,6 +78,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from harness.seeds import chosen
     from harness.summary import EXIT_CODES
 
+    if arguments.junit:
+        junit.check(arguments.junit)
     scenario = load(find(arguments.scenario))
     check_defects(arguments.defect)
     check_fit(arguments.backend, arguments.target)
@@ -177,8 +180,6 @@ def _show_line(result: RunResult, terminal: Terminal) -> None:
 def _write_results(results: Sequence[RunResult], arguments: argparse.Namespace, terminal: Terminal) -> None:
     from harness import junit
 
-    if arguments.junit:
-        junit.write(arguments.junit, results)
     if arguments.json:
         documents = [document(result) for result in results]
         terminal.document(documents[0] if arguments.seeds is None else documents)
@@ -186,6 +187,8 @@ def _write_results(results: Sequence[RunResult], arguments: argparse.Namespace, 
         show(results[0], terminal)
     else:
         _show_totals(results, terminal)
+    if arguments.junit:  # last: a file that cannot be written must not take the verdict with it
+        junit.write(arguments.junit, results)
 
 
 def show(result: RunResult, terminal: Terminal, replay: str = "") -> None:
@@ -237,9 +240,13 @@ STOPPING: Final = (
 """What is said of a first and of any further request to end."""
 
 
+ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @contextmanager
 def interruptible(terminal: Terminal, said: tuple[str, str] = STOPPING) -> Iterator[Interrupt]:
-    """Ctrl-C and SIGTERM press the button of an :class:`Interrupt` instead of raising somewhere in the middle."""
+    """Ctrl-C, SIGTERM and a terminal that is closed press the button of an :class:`Interrupt` instead of raising
+    somewhere in the middle."""
     from harness.run import Interrupt
 
     interrupt = Interrupt()
@@ -249,7 +256,8 @@ def interruptible(terminal: Terminal, said: tuple[str, str] = STOPPING) -> Itera
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         terminal.interject(f"\n{name}: {said[interrupt.presses > 1]}")
 
-    before = {number: signal.signal(number, press) for number in (signal.SIGINT, signal.SIGTERM)}
+    wanted = [number for number in ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # nohup
+    before = {number: signal.signal(number, press) for number in wanted}
     try:
         yield interrupt
     finally:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import gettempdir
+
 from harness.backends.capabilities import Ability, Capabilities
 from harness.backends.opening import Order, World, open_heal_journal
 from harness.backends.process import capabilities as machine
+from harness.backends.process.disks import IMAGE_MIB
 from harness.errors import UsageError
+from harness.runfolder import check_space
 
 
 def capabilities() -> Capabilities:
@@ -45,5 +50,6 @@ def open_world(order: Order) -> World:
 
     if order.folder is None:
         raise UsageError("nodes that are processes write files", hint="keep the run's folder")
+    check_space(Path(gettempdir()), IMAGE_MIB << 20, "the disks of nodes")
     journal = open_heal_journal(order.run)
     return World(ProcessBackend(order.run, order.folder, order.target, journal), journal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -93,7 +94,7 @@ def test_a_torn_last_line_is_a_promise_whose_act_never_began(owner, heal_folder:
 def test_every_prefix_of_a_journal_can_be_read(owner, heal_folder: Path) -> None:
     kill_and_wait(owner)
     path = heal_folder / "run-1.jsonl"
-    whole = path.read_bytes()
+    whole = path.read_bytes().rstrip(b"\0")  # behind it is space that was reserved
     counts = []
     for size in range(len(whole) + 1):
         path.write_bytes(whole[:size])
@@ -121,7 +122,7 @@ def test_a_promise_is_forced_to_the_disk_before_the_act_may_begin(heal_folder: P
 
     def fsync(descriptor: int) -> None:
         assert os.path.samestat(os.fstat(descriptor), journal.path.stat())
-        forced.append(journal.path.read_bytes().splitlines()[-1])
+        forced.append(journal.path.read_bytes().rstrip(b"\0").splitlines()[-1])
         force(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
@@ -186,3 +187,64 @@ def test_the_folder_is_the_users_state_folder(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert state_folder() == tmp_path / ".local" / "state" / "mqchaos" / "heal"
+
+
+# -- a disk that is full -----------------------------------------------------------------------------------------------
+
+
+def steps(number: int) -> list[HealStep]:
+    return [HealStep("unmount", {"folder": f"{number:04d}" + "x" * 2000})]
+
+
+def test_a_promise_that_finds_no_space_is_not_given_and_those_before_it_can_all_be_read(
+    heal_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = HealJournal.open("run-1", heal_folder)
+    given = [journal.promise(f"p{number}", steps(number)) for number in range(10)]
+    monkeypatch.setattr("os.posix_fallocate", full)
+
+    def give_more() -> None:
+        for number in range(10, 100):
+            given.append(journal.promise(f"p{number}", steps(number)))
+
+    with pytest.raises(FaultTrouble, match="no space for the heal journal"):
+        give_more()
+    assert 10 < len(given) < 40, "what was reserved before is used up first"
+    (leftover,) = open_journals(heal_folder)
+    assert [kept.what for kept in reversed(leftover.outstanding)] == [f"p{number}" for number in range(len(given))]
+    for entry in given:
+        journal.undone(entry)
+    assert open_journals(heal_folder)[0].outstanding == (), "that promises were kept has its space, too"
+    journal.close()
+    assert open_journals(heal_folder) == []
+
+
+def full(*_arguments: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_where_there_is_no_space_at_all_no_run_begins_and_nothing_is_left(heal_folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(FaultTrouble, match="no space") as caught:
+        HealJournal.open("run-1", heal_folder)
+    assert "XDG_STATE_HOME" in caught.value.hint
+    assert list(heal_folder.iterdir()) == []
+
+
+def test_what_is_written_by_halves_is_written_whole(heal_folder: Path, monkeypatch) -> None:
+    pwrite = os.pwrite
+    monkeypatch.setattr("os.pwrite", lambda file, data, at: pwrite(file, data[: max(1, len(data) // 2)], at))
+    journal = HealJournal.open("run-1", heal_folder)
+    for number in range(61):
+        journal.promise(f"p{number}", steps(number))
+    (leftover,) = open_journals(heal_folder)
+    assert (len(leftover.outstanding), leftover.damage) == (61, "")
+    journal.close()
+
+
+def test_to_heal_needs_no_disk(owner, heal_folder: Path, monkeypatch) -> None:
+    kill_and_wait(owner)
+    (leftover,) = open_journals(heal_folder)
+    monkeypatch.setattr("os.fsync", full)
+    assert len(heal(leftover, lambda step: None)) == 2
+    assert open_journals(heal_folder) == []
