@@ -40,7 +40,7 @@ STREAMS: Final = ("upstream", "downstream")
 CLIENT_PORTS: Final = {"namesrv": 9876, "broker": 10911}
 UNKNOWN_CODE: Final = 32_767
 """A request that every server answers at once: it does not know it (REQUEST_CODE_NOT_SUPPORTED)."""
-QUESTIONS: Final = 3
+QUESTIONS: Final = 2
 
 
 Way = tuple[str, str, int]
