@@ -12,6 +12,7 @@ Limits. A security module or a full disk may still refuse what looks possible.
 from __future__ import annotations
 
 import errno
+import re
 import shutil
 import socket
 import sys
@@ -28,6 +29,8 @@ PACKAGES: Final = ("msgspec", "numpy", "pyarrow", "pyyaml", "rich")
 SPARK_PACKAGES: Final = ("pyspark", "pandas")
 PORTS: Final = {9876: "NameServer", 10911: "broker", 10909: "broker, fast channel", 10912: "replication"}
 OLDEST_PYTHON: Final = (3, 11)
+DIGEST: Final = re.compile(r"[0-9a-f]{16}$")
+"""Images of which each source tree has its own."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,36 @@ def _capabilities() -> list[Finding]:
     return findings
 
 
+def _engine() -> list[Finding]:
+    """Which engine the backend ``docker`` would use, and what it has of ours."""
+    try:
+        from faults.mechanisms import engine
+    except ImportError as error:
+        return [Finding("Docker", "missing", f"without {error.name}", "pip install 'mqchaos[docker]'")]
+    try:
+        client = engine.connect(timeout_s=engine.LOOK_TIMEOUT_S)
+    except engine.EngineUnavailable as error:
+        return [Finding("Docker", "missing", error.what, error.hint)]
+    tagged = {tag for image in client.images.list() for tag in image.tags if tag.startswith("mqchaos/")}
+    images = sorted(tag for tag in tagged if not DIGEST.search(tag))
+    version = client.version()["Version"]
+    tags = {tag for tag, _ in engine.things_of_ours(client)}
+    client.close()
+    found = [Finding("Docker", "ok", f"{version} at {engine.address()}, images: {', '.join(images) or 'none yet'}")]
+    return found + _dead_containers(tags)
+
+
+def _dead_containers(tags: set[str]) -> list[Finding]:
+    """Of runs that live no more and have no journal here; a dead run's journal heals its own."""
+    from faults.journal import open_journals
+    from faults.mechanisms.alive import held_tags, is_tag_of
+
+    known = [journal.run for journal in open_journals()]
+    strays = sorted(tag for tag in tags - set(held_tags()) if not any(is_tag_of(tag, run) for run in known))
+    fix = "docker rm -f $(docker ps -aq --filter label=org.mqchaos.run=…), docker network rm mqc-…"
+    return [Finding("leftovers", "trouble", f"containers of no living run: {', '.join(strays)}", fix)] if strays else []
+
+
 def _ports() -> list[Finding]:
     taken = [f"{port} ({use})" for port, use in PORTS.items() if not is_free(port)]
     if taken:
@@ -197,6 +230,7 @@ LOOKS: Final[tuple[Callable[[], list[Finding]], ...]] = (
     _apache,
     _spark,
     _capabilities,
+    _engine,
     _ports,
     _leftovers,
 )
