@@ -317,11 +317,15 @@ class _Names:
     keys: list[Any]
     values: list[Any]
 
+    def of_value(self, value: int) -> str:
+        """A message as it was written; numbers of sends that a hole needs are none."""
+        return shown(self.values[value]) if 0 <= value < len(self.values) else str(value)
+
 
 def _anomaly(calls: Sequence[Call], violation: LogViolation, names: _Names, grades: str) -> Anomaly:
     key = names.keys[violation.queue]
     where = f"log {shown(key)}" if key is not None else "the log"
-    meaning = clause("log", violation, lambda value: shown(names.values[value]), where)
+    meaning = clause("log", violation, names.of_value, where)
     sentence = f"{violation.kind}: {meaning}. Proof: {proof(calls, violation.ops)}.{grades}"
     details = {"low": violation.low, "high": violation.high, "count": violation.count}
     return Anomaly(violation.kind, sentence, violation.ops, details)

@@ -130,7 +130,7 @@ def columns_of(rows: list[Row]) -> tuple[QueueInput, dict[int, Any]]:
 def _empties(rows: list[Row]) -> list[Row]:
     """Ends of drains as answers "empty" that were not asked for before the last value that came out was put in."""
     drains = {line for kind, *_, line in rows if kind == DRAINED}
-    put_in = {value: call for kind, value, call, *_ in rows if kind == "enqueue"} if drains else {}
+    put_in = {value: call for kind, value, call, _, type_, _ in rows if kind == "enqueue" and type_ != "fail"}
     since = dict.fromkeys(drains, 0)
     for kind, value, *_, line in rows:
         if kind == "dequeue" and line in drains:

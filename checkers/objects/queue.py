@@ -271,8 +271,15 @@ def _hall(queue: QueueInput, values: _Values, deadline: Ints, crashed: Ints) -> 
     short = np.flatnonzero(begun < np.arange(1, len(finite) + 1))
     if not len(short):
         return []
-    left = np.flatnonzero(values.left)[order[: int(short[0]) + 1]]
-    return [_violation(queue, values, "lost-overtaken", left[:4].tolist(), len(short))]
+    left = np.flatnonzero(values.left)[order[: int(short[0]) + 1]].tolist()
+    of = [value for lost in left for value in (lost, _overtaker(values, lost))]
+    return [_violation(queue, values, "lost-overtaken", list(dict.fromkeys(of)), len(short))]
+
+
+def _overtaker(values: _Values, lost: int) -> int:
+    """The value that was put in after *lost* and came out first of all."""
+    later = np.flatnonzero(values.came_out & (values.ei > values.er[lost]))
+    return int(later[values.dr[later].argmin()])
 
 
 def _empties(
@@ -341,12 +348,11 @@ def _witness(queue: QueueInput, values: _Values, row: int, begin: int, end: int,
     """The fewest values that keep the queue filled all through [begin, end]: greedily the one reaching furthest."""
     if lost:
         holders = np.flatnonzero(values.left & (values.er < end))
-        chosen = holders[np.argsort(values.er[holders], kind="stable")][:4].tolist()
+        chosen = holders[np.argsort(values.er[holders], kind="stable")].tolist()
     else:
         chosen = _cover(values, begin, end)
-    ops = [int(queue.e_op[values.e_row[value]]) for value in chosen]
-    kind = "lost-empty" if lost else "VWit"
-    return Violation(kind, tuple(chosen), (*ops, int(queue.n_op[row])), count)
+    found = _violation(queue, values, "lost-empty" if lost else "VWit", chosen, count)
+    return replace(found, ops=(*found.ops, int(queue.n_op[row])))
 
 
 def _cover(values: _Values, begin: int, end: int) -> list[int]:

@@ -186,8 +186,28 @@ def _swapped_twice(register: RegisterInput, values: _Values) -> tuple[Violation,
     twice = np.flatnonzero(times > 1)
     if not len(twice):
         return ()
-    ops = register.c_op[happened[register.c_old[happened] + 1 == twice[0]]]
-    return (Violation("two-cas-one-value", (int(twice[0]) - 1,), tuple(ops[:2].tolist()), len(twice)),)
+    rows = happened[register.c_old[happened] + 1 == twice[0]][:2].tolist()
+    ops = [op for row in rows for op in _evidence(register, row)]
+    return (Violation("two-cas-one-value", (int(twice[0]) - 1,), tuple(ops), len(twice)),)
+
+
+def _evidence(register: RegisterInput, row: int) -> list[int]:
+    """The swap *row* and, where nobody answered it, what shows that it happened: a read of its value, or the swap that
+    swapped that away, and so on."""
+    ops = [int(register.c_op[row])]
+    while register.c_ret[row] == NEVER:
+        new = register.c_new[row]
+        reads = np.flatnonzero(register.r_value == new)
+        if len(reads):
+            return [*ops, int(register.r_op[reads[0]])]
+        swaps = np.flatnonzero(register.c_old == new)
+        certain = swaps[register.c_ret[swaps] < NEVER]
+        following = certain if len(certain) else swaps
+        if not len(following) or len(ops) > len(register.c_op):
+            break
+        row = int(following[0])
+        ops.append(int(register.c_op[row]))
+    return ops
 
 
 def _link(values: _Values) -> bool:

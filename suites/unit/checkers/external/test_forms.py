@@ -378,3 +378,16 @@ def test_a_value_is_shown_in_a_few_letters() -> None:
     assert shown({"offset": 2}) == "{'offset' 2}"
     assert len(shown("x" * 10_000)) == 60
     assert len(shown([["y" * 100] * 100] * 100)) <= 240
+
+
+def test_the_end_of_a_drain_does_not_wait_for_what_was_refused(tmp_path: Path) -> None:
+    """A refused enqueue of the same value comes after the drain: it puts nothing in."""
+    rows = [
+        *step("enqueue", 0, 0),
+        {"process": 1, "type": "invoke", "f": "drain", "value": None},
+        *step("enqueue", 2, 2),
+        {"process": 1, "type": "ok", "f": "drain", "value": [0]},
+        {"process": 2, "type": "invoke", "f": "enqueue", "value": 0},
+        {"process": 2, "type": "fail", "f": "enqueue", "value": 0},
+    ]
+    assert judge(tmp_path, json_rows(*rows), "queue").outcome is Outcome.PASS
