@@ -4,8 +4,9 @@ Question: what do today's checkers say about that history?
 
 Model. The journal is the evidence: it is checked against the hash in ``run.json``, judged, and everything that follows
 from it (the tables, ``verdict.json``, ``run.json``, ``report.html``) is written again. A table that was damaged, or
-that a killed run never had, is there afterwards and can land in the lake. A history of others (EDN, text log, JSON) is
-only read: it is judged against one model of :mod:`checkers.external.check`, and nothing is written.
+that a killed run never had, is there afterwards and can land in the lake. A history of another tool (EDN, text log,
+JSON) is only read: it is judged against one model of :mod:`checkers.external.check`, within a time and a memory
+(:mod:`harness.commands.bounded_check`), and nothing is written.
 """
 
 from __future__ import annotations
@@ -56,6 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", choices=MODELS, help="judge a history that another tool wrote as this object, see docs/checkers"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=300, help="with --model: give up after so long, UNKNOWN (default: 300)"
+    )
+    parser.add_argument(
+        "--memory", type=int, default=4096, metavar="MB", help="with --model: … with more memory (default: 4096 MB)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
 
@@ -65,7 +72,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         hint = f"a history that another tool wrote needs --model {'|'.join(MODELS)}"
         raise UsageError(f"{arguments.run} is a file, and a run is a folder", hint=hint)
     if arguments.model:
-        return _judge_foreign(Path(arguments.run), arguments.model, terminal, arguments.json)
+        return _judge_file(arguments, terminal)
     from harness import runfolder
     from harness.report import write_report
     from harness.summary import EXIT_CODES, lines_of, to_json
@@ -91,17 +98,18 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return EXIT_CODES[judged.outcome]
 
 
-def _judge_foreign(path: Path, model: str, terminal: Terminal, is_json: bool) -> int:
-    """A history of others: its verdict, in a few lines."""
-    from checkers.external.check import check_file
+def _judge_file(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """A history of another tool: its verdict, in a few lines."""
     from checkers.history.columns import HistoryFormatError
+    from harness.commands.bounded_check import check_within
     from harness.summary import EXIT_CODES
 
+    path, model = Path(arguments.run), arguments.model
     try:
-        verdict = check_file(path, model)
+        verdict = check_within(path, model, arguments.seconds, arguments.memory)
     except HistoryFormatError as error:
         raise HistoryError(error.reason, place=error.place) from error
-    if is_json:
+    if arguments.json:
         terminal.document({"file": str(path), "model": model, **verdict.to_json()})
     terminal.result(f"{terminal.outcome(verdict.outcome.name)}  {path}  (as {model})")
     for line in [*(anomaly.sentence for anomaly in verdict.anomalies), *verdict.reasons]:

@@ -86,3 +86,27 @@ def test_what_is_no_history_of_the_model(
     assert shown in told.out + told.err
     assert (f"at {path}:1" in told.err) is (code == 3)
     assert not told.out.endswith("\n  \n")
+
+
+def hard(path: Path) -> Path:
+    """Fourteen clients write all the time what was written before, and nothing in it is plainly wrong: a search."""
+    ops = [
+        {"process": process, "type": kind, "f": "write", "value": process % 7}
+        for _ in range(3000)
+        for kind in ("invoke", "ok")
+        for process in range(30)
+    ]
+    reads = [{"process": 0, "type": kind, "f": "read", "value": value} for value in (1, 2) for kind in ("invoke", "ok")]
+    path.write_text("\n".join(json.dumps(op) for op in [*ops, *reads]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [(["--seconds", "0.5"], "given up after 0.5 s"), (["--memory", "600"], "more than 600 MB of memory")],
+)
+def test_a_bound_that_is_met_is_unknown_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bounds: list[str], reason: str
+) -> None:
+    assert main(["check", str(hard(tmp_path / "h.json")), "--model", "register", *bounds]) == 2
+    assert reason in capsys.readouterr().out
