@@ -48,7 +48,7 @@ shapes: .venv/.mqchaos-setup
 
 hostile: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.hostile frames nameserver_frames --seeds 20000
-	.venv/bin/python -m suites.hostile stores tables configurations --seeds 10000
+	.venv/bin/python -m suites.hostile stores tables configurations histories --seeds 10000
 
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt

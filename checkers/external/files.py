@@ -153,11 +153,21 @@ def _event(row: Any, line: int, place: str) -> Event:
     for name in ("process", "type", "f"):
         if name not in row:
             raise HistoryFormatError("history", -1, f"an operation without :{name}", place=f"{place}:{line}")
-    if not isinstance(row["process"], int | str) or isinstance(row["process"], bool):
-        reason = f"process {row['process']!r} is neither a number nor a name"
+        if name != "process" and not isinstance(row[name], str):
+            raise HistoryFormatError("history", -1, f":{name} is {shown(row[name])}, no name", place=f"{place}:{line}")
+    process = row["process"]
+    if not isinstance(process, str) and (type(process) is not int or abs(process) >= 1 << 63):
+        reason = f"process {shown(process)} is neither a number nor a name"
         raise HistoryFormatError("history", -1, reason, place=f"{place}:{line}")
     if is_too_deep(row.get("value")):
         raise HistoryFormatError("history", -1, TOO_DEEP, place=f"{place}:{line}")
     value, key = row.get("value", MISSING), frozen(row.get("key"))
-    process = row["process"] if isinstance(row["process"], int) else str(row["process"])
-    return Event(line, process, str(row["type"]), str(row["f"]), value, key, error=row.get("error") is not None)
+    return Event(
+        line,
+        process if isinstance(process, int) else str(process),
+        str(row["type"]),
+        str(row["f"]),
+        value,
+        key,
+        error=row.get("error") is not None,
+    )

@@ -29,6 +29,8 @@ from checkers.history.columns import HistoryFormatError
 
 _BEGINS: Final = r"(?:^|(?:[-:]|jepsen\.[\w.]+)\s+)(\d+|:nemesis)\s+:(invoke|ok|fail|info)(?=\s|$)"
 _OPERATION: Final = re.compile(_BEGINS + r"\s+:(\S+)(?:\s+(.*))?$")
+_DIGITS: Final = 18
+"""Of the number of a process."""
 _TORN: Final = re.compile(_BEGINS)
 
 
@@ -52,5 +54,7 @@ def text_log(text: str, place: str) -> Iterator[Event]:
         if behind.strip() and kind in ("invoke", "ok"):
             reason = f"there is more behind the value: {behind.strip()[:40]!r}"
             raise HistoryFormatError("history", -1, reason, place=f"{place}:{number}")
+        if len(process) > _DIGITS:
+            raise HistoryFormatError("history", -1, f"no process: {process[:20]}…", place=f"{place}:{number}")
         by = int(process) if process.isdecimal() else process
         yield Event(number, by, kind, f, value, error=bool(behind.strip()))

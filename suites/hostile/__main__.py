@@ -15,7 +15,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Final
 
-ATTACKS: Final = ("frames", "nameserver_frames", "stores", "tables", "configurations")
+ATTACKS: Final = ("frames", "nameserver_frames", "stores", "tables", "configurations", "histories")
 SEEDS: Final = 200
 SHOWN_MAX: Final = 5
 

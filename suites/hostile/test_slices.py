@@ -8,7 +8,7 @@ import pytest
 
 from suites.hostile.__main__ import ATTACKS
 
-SEEDS = {"frames": 60, "nameserver_frames": 60, "stores": 60, "tables": 60, "configurations": 200}
+SEEDS = {"frames": 60, "nameserver_frames": 60, "stores": 60, "tables": 60, "configurations": 200, "histories": 300}
 
 
 @pytest.mark.parametrize(("name", "seed"), [(name, seed) for name in ATTACKS for seed in range(1, SEEDS[name] + 1)])
