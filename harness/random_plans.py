@@ -20,18 +20,22 @@ run may be slower.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
 from faults.catalogue import VERBS
 from faults.plan import Fault, bind_fault
 from faults.verb import Verb
+from harness.errors import BackendUnavailable
+from harness.fitness import check_plan
 from harness.modes import MODES, GridRow
 from harness.scenario import SECOND, Scenario, Topology, Workload
+from harness.workloads.table import OBSERVERS
 
-LOADS: Final = ("log", "batch", "producer", "group", "routes")
+OF_LOADS: Final = ("log", "batch", "producer", "group")
+"""Loads of the reference's own clients that every mode can have; observers are drawn beside them."""
 FIRST_S: Final = 8
 """Before that a log is too short for a sector to go bad in it."""
 LAST_S: Final = 40
@@ -42,6 +46,15 @@ LOAD_S: Final = 90
 BACK: Final = "1KiB"
 """How far behind the end of a log a sector goes bad: a record of it is always there after ``FIRST_S``."""
 TRIES: Final = 40
+OBSERVED: Final = 0.3
+
+KNOWN_VIOLATIONS: Final = {
+    "unforced-ok": "9. SEND_OK with SYNC_FLUSH although fsync failed",
+    "unreplicated-ok": "10. A slave that is ahead of its restarted master",
+    "slave-behind": "11. A slave that confirms everything and can serve nothing",
+    "resurrected": "8. Records behind a recovered end come back behind newer ones",
+}
+"""Kinds of failures that real brokers show, too, and where ``docs/findings.md`` tells of them."""
 
 
 @dataclass
@@ -73,14 +86,15 @@ def _overlaps(spans: list[tuple[int, int]], begin: int, end: int) -> bool:
     return any(left < end and begin < right for left, right in spans)
 
 
-def random_scenario(seed: int) -> Scenario:
-    """The plan of *seed*, as a scenario of one of the modes."""
+def random_scenario(seed: int, backend: str = "sim", target: str = "reference") -> Scenario:
+    """The plan of *seed* for a backend and a target, as a scenario of one of the modes."""
     rng = Random(seed)
     mode = rng.choice([mode for mode in MODES.values() if not mode.roles_move])
     row = rng.choice(mode.grid)
     topology = Topology(nameservers=2, brokers=row.brokers, slaves=row.slaves, flush=row.flush)
     workload = Workload(
-        kind=rng.choice(LOADS),
+        kind=rng.choice(OF_LOADS),
+        observers=tuple(name for name in _observers(row) if rng.random() < OBSERVED),
         producers=2,
         consumers=2,
         queues=2,
@@ -88,15 +102,28 @@ def random_scenario(seed: int) -> Scenario:
         duration_ns=LOAD_S * SECOND,
         spread_bytes=rng.choice((0, 0, 700)),
     )
-    faults = tuple(_faults(rng, row))
-    return Scenario(f"random-{seed}", mode.name, topology, workload, faults, source=f"random plan {seed}")
+    scenario = Scenario(f"random-{seed}", mode.name, topology, workload, source=f"random plan {seed}")
+
+    def can_be_done(fault: Fault) -> bool:
+        try:
+            check_plan(replace(scenario, faults=(fault,)), backend, target)
+        except BackendUnavailable:
+            return False
+        return True
+
+    return replace(scenario, faults=tuple(_faults(rng, row, can_be_done)))
 
 
-def _faults(rng: Random, row: GridRow) -> Iterator[Fault]:
+def _observers(row: GridRow) -> list[str]:
+    """What can be seen: some watch masters and their slaves."""
+    return [name for name, observer in OBSERVERS.items() if row.slaves or observer.is_everywhere]
+
+
+def _faults(rng: Random, row: GridRow, can_be_done: Callable[[Fault], bool]) -> Iterator[Fault]:
     timeline, number = _Timeline(), 0
     wanted = rng.randint(2, 4)
     for _ in range(TRIES):
-        drawn = _draw(rng, row, timeline, number + 1)
+        drawn = _draw(rng, row, timeline, number + 1, can_be_done)
         if drawn is not None:
             number += 1
             yield drawn
@@ -104,7 +131,9 @@ def _faults(rng: Random, row: GridRow) -> Iterator[Fault]:
             return
 
 
-def _draw(rng: Random, row: GridRow, timeline: _Timeline, number: int) -> Fault | None:
+def _draw(
+    rng: Random, row: GridRow, timeline: _Timeline, number: int, can_be_done: Callable[[Fault], bool]
+) -> Fault | None:
     """One fault that fits into *timeline*, which then knows of it; ``None`` if this draw does not fit."""
     verb = rng.choice([verb for verb in VERBS.values() if _is_drawn(verb, row)])
     at = rng.randint(FIRST_S, LAST_S)
@@ -113,16 +142,21 @@ def _draw(rng: Random, row: GridRow, timeline: _Timeline, number: int) -> Fault 
     node = rng.choice(_nodes(row, verb))
     if not _fits(verb, node, timeline, at, at + hold):
         return None
-    _enter(verb, node, timeline, at, at + hold)
     on = node if verb.shape == "nodes" else f"{node} | {rng.choice(_sides(row, node))}"
     options = {"back": BACK} if "back" in verb.options else {}
-    return bind_fault(number, at=f"{at}s", do=verb.name, on=on, hold=f"{hold}s" if verb.holds else "", options=options)
+    fault = bind_fault(number, at=f"{at}s", do=verb.name, on=on, hold=f"{hold}s" if verb.holds else "", options=options)
+    if not can_be_done(fault):
+        return None
+    _enter(verb, node, timeline, at, at + hold)
+    return fault
 
 
 def _is_drawn(verb: Verb, row: GridRow) -> bool:
     """Verbs that need nothing but a node; those that take a slave's data, where there is one."""
     if any(option.required for option in verb.options.values()) or _does(verb, "promotes"):
         return False
+    if _does(verb, "fails-forces") and row.flush != "sync":
+        return False  # an idle asynchronous flush may force nothing for seconds
     return bool(row.slaves) or not _does(verb, "takes", "replaced")
 
 

@@ -70,7 +70,13 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Looked]]) -> Ite
     bit = [fault for fault in facts.faults if fault.effective != 0]
     away = [fault for fault in bit if _moves(fault) and _is_fixed(facts, slave)]
     cluster = facts.cluster
-    mine = [f for f in bit if cluster.broker_of(slave) in map(cluster.broker_of, (*f.left, *f.right))]
+    # A slave learns its master's address from a NameServer, so what hits one may keep it from its master, too.
+    mine = [
+        f
+        for f in bit
+        if cluster.broker_of(slave) in map(cluster.broker_of, (*f.left, *f.right))
+        or any(cluster.is_nameserver(node) for node in f.left)
+    ]
     for ns, look in behind:
         if ns > lag_ns and not any(_disturbed(fault, look, fault in away) for fault in mine):
             yield _too_far(slave, ns, look)
