@@ -6,7 +6,7 @@ all of them took effect and are gone.
 
     pytest suites/chaos/test_containers.py --target rocketmq:5.3.3      the same with Apache's brokers
 
-Limits. One run a mode; needs an engine (``scripts/setup --docker``).
+Limits. One run a mode, not yet of those whose masters are elected; needs an engine (``scripts/setup --docker``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ faults:
 """
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [name for name, mode in MODES.items() if not mode.roles_move])
 def test_a_mode_in_containers_keeps_its_promise_under_five_faults(chaos_run, tmp_path: Path, mode: str) -> None:
     """The last synchronous flush may leave a power cut nothing to take: then nobody can tell it from a kill."""
     path = tmp_path / "five-ways.yaml"
