@@ -76,8 +76,9 @@ def spark_session(name: str, *, partitions: int = 0) -> Iterator[SparkSession]:
             with _standard_error_to(log):
                 session = _builder(name, partitions).getOrCreate()
         except Exception as problem:
+            said = f"Spark did not start: {problem}"  # while there is a Java to ask what it was
             stop_java()
-            raise BackendUnavailable(f"Spark did not start: {problem}", place=str(log), hint=_end_of(log)) from problem
+            raise BackendUnavailable(said, place=str(log), hint=_end_of(log)) from problem
         try:
             yield session
         finally:

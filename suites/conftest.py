@@ -33,6 +33,7 @@ REAL_NODES = (
     "unit/results/test_campaign.py",
     "unit/results/test_marts.py",
     "unit/results/test_recheck.py",
+    "unit/results/test_session.py",
     "unit/runtime/test_process.py",
     "unit/test_benchmarks.py",
 )

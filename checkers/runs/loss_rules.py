@@ -249,11 +249,8 @@ def _slaves_of(facts: RunFacts, fault: FaultFact) -> int:
 
 def _refusal(facts: RunFacts, fault: FaultFact) -> str:
     """Why a loss by *fault* is no excuse at all; empty if it may be one."""
-    promise = facts.promise(fault)
-    if promise is None:
+    if facts.promise(fault) is None or _loss_of(facts, fault) == "none":
         return f"The contract of {facts.mode} allows no loss by {fault.kind} with {facts.flush} flush."
-    if _loss_of(facts, fault) == "none":
-        return f"{facts.mode} with {facts.flush} flush promises: {promise.words}"
     if facts.expect.get("lost") == "none":
         return "The scenario expects that nothing is lost."
     return ""

@@ -37,8 +37,8 @@ class Exhibit:
 
 LOST: Final = ("lost",)
 KILLED: Final = ("broker-a gone", "although no power cut of it followed", "kill of broker-a-0")
-CUT: Final = ("broker-a gone after cut_power of broker-a-0", "sync flush promises: SEND_OK meant the disk")
-ADOPTED: Final = ("broker-a gone after adopt_slave of broker-a-0", "it has everything for which SEND_OK was said")
+CUT: Final = ("broker-a gone after cut_power of broker-a-0", "allows no loss by cut_power with sync flush")
+ADOPTED: Final = ("broker-a gone after adopt_slave of broker-a-0", "allows no loss by adopt_slave with sync flush")
 TWO_VALUES: Final = ("two-values-one-offset",)
 TWO_MESSAGES: Final = ("chaos/broker-a/", "holds two different messages", "kill of broker-a-0")
 MISSING: Final = ("replica-missing",)
