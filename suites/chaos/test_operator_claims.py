@@ -34,9 +34,9 @@ def test_cl_06_every_change_of_a_permission_shows_in_the_routes_of_all_topics_of
     result, history, _ = show("permission-changes-under-load")
     after_ms = measures(result, "effects")["shown_after_ms"]
     assert set(after_ms) == {
-        "wipe_write_permission/namesrv",
-        "add_write_permission/namesrv",
-        "broker_permission/namesrv",
+        "wipe_write_permission/nameserver",
+        "add_write_permission/nameserver",
+        "broker_permission/nameserver",
     }
     assert max(after_ms.values()) < SLACK_MS
     shown: dict[str, list[str]] = {}
@@ -54,7 +54,7 @@ def test_cl_06_every_change_of_a_permission_shows_in_the_routes_of_all_topics_of
 def test_cl_07_the_order_of_a_topic_comes_and_goes_with_the_brokers_registration(show) -> None:
     after_ms = measures(show("ordered-topic-comes-with-registration")[0], "effects")["shown_after_ms"]
     for act in ("put_order", "delete_order"):
-        assert after_ms[f"{act}/namesrv"] < SLACK_MS
+        assert after_ms[f"{act}/nameserver"] < SLACK_MS
         assert after_ms[f"{act}/master"] < 30_000 + SLACK_MS
     assert max(after_ms[f"{act}/master"] for act in ("put_order", "delete_order")) > 2_000, "nobody tells the brokers"
 

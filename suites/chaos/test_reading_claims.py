@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from checkers.history.cluster import Cluster
 from checkers.history.facts import FaultFact, RunFacts
-from checkers.history.groups import LOOKED_AT, broker_id
+from checkers.history.groups import LOOKED_AT
 from checkers.history.history import History
 from faults.plan import bind_fault
 from harness.run import RunResult
@@ -35,6 +36,11 @@ MASTER_AWAY = Scenario(
     workload=Workload(producers=2, consumers=2, queues=2, rate_per_s=40, duration_ns=30 * SECOND),
     faults=(bind_fault(1, at="12s", do="kill", on="master(broker-a)", hold="6s"),),
 )
+
+
+def broker_id(node: str) -> int:
+    """As nodes of the harness are named."""
+    return Cluster().member(node).broker_id
 
 
 @dataclass(frozen=True)
