@@ -49,7 +49,7 @@ def words() -> set[str]:
 
 
 def test_what_a_check_names_is_in_the_list() -> None:
-    assert named("Anomaly") <= {*FAILURES, *ALWAYS_ALLOWED}
+    assert named("Anomaly") <= {*FAILURES, *ALWAYS_ALLOWED, *OF_OTHERS}
     assert named("Anomaly", "FalseAcks", "LogViolation", "OrderViolation") <= {
         *FAILURES,
         *ALWAYS_ALLOWED,
