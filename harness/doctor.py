@@ -25,7 +25,17 @@ from typing import Final, Literal
 
 State = Literal["ok", "missing", "trouble"]
 
-PACKAGES: Final = ("msgspec", "numpy", "pyarrow", "pyyaml", "rich")
+PACKAGES: Final = (
+    "jinja2",
+    "markupsafe",
+    "msgspec",
+    "numpy",
+    "pyarrow",
+    "pyyaml",
+    "requests",
+    "rich",
+    "toxiproxy-python",
+)
 SPARK_PACKAGES: Final = ("pyspark", "pandas")
 PORTS: Final = {9876: "NameServer", 10911: "broker", 10909: "broker, fast channel", 10912: "replication"}
 OLDEST_PYTHON: Final = (3, 11)

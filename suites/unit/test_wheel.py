@@ -84,13 +84,17 @@ def test_the_rooms_as_the_wheel_has_them(tmp_path: Path) -> None:
         assert all("import" in old for old, new in pairs if old != new), name
     assert (tmp_path / "checkers" / "contracts" / "single-master.yaml").is_file()
     assert (tmp_path / "harness" / "scenarios" / "multi-master-kill.yaml").is_file()
-    assert (tmp_path / "results" / "dashboard" / "page.html").is_file()
+    assert (tmp_path / "results" / "dashboard" / "templates" / "dashboard.html").is_file()
 
 
 # -- dependencies ------------------------------------------------------------------------------------------------------
 
-DISTRIBUTIONS = {"yaml": "pyyaml"}
+DISTRIBUTIONS = {"toxiproxy": "toxiproxy-python", "yaml": "pyyaml"}
 """Where a distribution is named otherwise than its module."""
+
+
+EXTRAS = ("spark", "compiled", "pytest", "docker")
+"""What ``all`` has."""
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -108,7 +112,7 @@ def used() -> set[str]:
 
 def test_what_is_imported_is_declared_and_what_only_tests_need_is_no_dependency() -> None:
     extras = PROJECT["optional-dependencies"]
-    needed, optional = names(PROJECT["dependencies"]), names([*extras["spark"], *extras["compiled"], *extras["pytest"]])
+    needed, optional = names(PROJECT["dependencies"]), names([r for name in EXTRAS for r in extras[name]])
     assert used() <= needed | optional
     assert needed <= used()
     assert not needed & optional
