@@ -21,17 +21,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from select import select
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from faults.errors import InjectionFailed
 from faults.levers import Cut, LeverRefused
-from faults.mechanisms import netns, nft, redirect, toxiproxy, undo
+from faults.mechanisms import netns, nft, redirect, undo
 from faults.mechanisms.redirect import Detour
-from faults.mechanisms.toxiproxy import ToxiproxyError
 from harness.backends.process.network import NamespaceNetwork
 from harness.backends.process.owed import Owed
 from harness.cache import cache_folder
 from harness.targets.reference import import_path
+
+if TYPE_CHECKING:  # its client is an extra, and takes a while to load
+    from faults.mechanisms import toxiproxy
 
 ONLY_OURS: Final = ("jam", "frames")
 API_PORTS: Final = {"toxiproxy": 8474, "ours": 8475}
@@ -104,6 +106,8 @@ class Links:
     def _remove(self, server: _Server, proxy: str, toxic: str) -> bool:
         """Whether the proxy goes on without the toxic. toxiproxy may wait for ever for a connection that is just ending
         to let go of it; then the proxy goes, and its connections come back without one."""
+        from faults.mechanisms.toxiproxy import ToxiproxyError
+
         with netns.inside(self._network.namespace(server.node)):
             try:
                 server.client.remove(proxy, toxic)
@@ -197,6 +201,8 @@ class Links:
             return dict(server.client.toxics(proxy))
 
     def _server(self, node: str, toxic: str) -> _Server:
+        from faults.mechanisms import toxiproxy
+
         real = None if toxic in ONLY_OURS else toxiproxy.find_server(cache_folder())
         kind = "ours" if real is None else "toxiproxy"
         if (known := self._servers.get((node, kind))) is not None:

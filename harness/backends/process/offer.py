@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -38,8 +39,8 @@ def capabilities() -> Capabilities:
     }
     links = Ability(
         "proxies in the nodes' namespaces (toxiproxy, or ours)",
-        has.namespaces,
-        "a proxy on a link needs a network of its own for every node",
+        has.namespaces or ("" if find_spec("toxiproxy") else "without the Python package toxiproxy"),
+        "a proxy on a link needs a network of its own for every node, and mqchaos[docker]",
     )
     return Capabilities({**servers, "links": links}, clients={"network": network, "links": links})
 
