@@ -24,9 +24,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.contract import Contract, Promise, contract_of, known_modes
-from checkers.history.effects import NO_HARM, harm_of, of_verb
+from checkers.history.effects import NO_HARM
 from faults.catalogue import VERBS
 from harness.errors import HistoryError
+from harness.harms import harm_of_verb
 from harness.pages import render
 from results.marts import MARTS
 
@@ -73,7 +74,7 @@ def about(marts: Path) -> dict[str, Any]:
 def vocabulary() -> dict[str, Any]:
     """What there is, whether it was run or not: modes, verbs, and what each contract says of each verb."""
     contracts = {mode: contract_of(mode) for mode in known_modes()}
-    harms = {verb: harm_of(of_verb(verb)) for verb in VERBS}
+    harms = {verb: harm_of_verb(verb) for verb in VERBS}
     return {
         "modes": list(known_modes()),
         "verbs": {verb.name: verb.summary for verb in VERBS.values()},
