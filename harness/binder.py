@@ -12,7 +12,7 @@ Limits. Anchors, aliases and merge keys are refused: a file reads from top to bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -148,15 +148,12 @@ class Binder:
             self.problem(node, f"{what}: {error}")
             return fallback
 
-    def choice(self, node: Node, what: str, choices: Sequence[str], later: Mapping[str, str] | None = None) -> str:
-        """One of *choices*; *later* has names that are known but not to be had, with the reason."""
+    def choice(self, node: Node, what: str, choices: Sequence[str]) -> str:
+        """One of *choices*."""
         text = self.text(node, what)
         if text in choices or not text:
             return text
-        if later and text in later:
-            self.problem(node, f"{what} {text!r} {later[text]}", f"known: {', '.join(choices)}")
-        else:
-            self.problem(node, f"{what} cannot be {text!r}", suggestion(text, choices))
+        self.problem(node, f"{what} cannot be {text!r}", suggestion(text, choices))
         return ""
 
 

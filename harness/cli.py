@@ -46,6 +46,7 @@ COMMANDS: Final = {
     "matrix": Command("modes × faults × seeds on the simulator, as a table", "chaos"),
     "check": Command("judge a run folder again", "chaos"),
     "replay": Command("run a run folder again; in the simulator byte for byte", "chaos"),
+    "findings": Command("which of the project's findings a broker shows (in a checkout)", "chaos", "suites"),
     "fetch": Command("Apache RocketMQ's jars into the cache", "machine"),
     "heal": Command("undo what a dead run left behind", "machine"),
     "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),

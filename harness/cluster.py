@@ -31,6 +31,8 @@ BROKER_PORT: Final = 10911
 HA_PORT: Final = 10912
 MEMBER_PORT: Final = 40911
 """Of a member of a DLedger group."""
+CONTROLLER_PORT: Final = 9877
+"""Of a controller in a NameServer: brokers and the other controllers come to the same."""
 CLUSTER_NAME: Final = "mqchaos"
 
 COMMIT_LOG_FILE_BYTES: Final = 1024 * 1024
@@ -78,6 +80,8 @@ def _spec(
     steps = any("clock" in fault.verb.needs for fault in scenario.faults)
     if node.kind == "namesrv":
         properties = {"bindAddress": host(node.name), "listenPort": str(NAMESRV_PORT)}
+        words = _words(scenario, node, host)
+        properties |= {name: _filled(value, words) for name, value in MODES[scenario.mode].nameserver.items()}
         properties |= dict(scenario.properties.get("namesrv", {}))
         return NodeSpec(node.name, "namesrv", properties, defects, has_own_clock=steps)
     properties = _broker_properties(scenario, node, host, namesrvs)
@@ -113,11 +117,23 @@ def _broker_properties(
 def _role_properties(scenario: Scenario, node: Node, host: Callable[[str], str]) -> dict[str, str]:
     """What the mode says of such a node."""
     mode = MODES[scenario.mode]
-    members = [other for other in map(Node.named, server_names(scenario)) if other.broker == node.broker]
-    peers = ";".join(f"n{member.number}-{host(member.name)}:{MEMBER_PORT}" for member in members)
-    words = {"{broker}": node.broker, "{number}": str(node.number), "{peers}": peers}
+    words = _words(scenario, node, host)
     given = mode.master if node.is_master else mode.slave
     return {name: _filled(value, words) for name, value in given.items()}
+
+
+def _words(scenario: Scenario, node: Node, host: Callable[[str], str]) -> dict[str, str]:
+    """What stands in the table of modes for a node's own name, number and fellows."""
+    nodes = [Node.named(name) for name in server_names(scenario)]
+    members = [other for other in nodes if other.kind == "broker" and other.broker == node.broker]
+    servers = [other for other in nodes if other.kind == "namesrv"]
+    return {
+        "{broker}": node.broker,
+        "{number}": str(node.number),
+        "{peers}": ";".join(f"n{member.number}-{host(member.name)}:{MEMBER_PORT}" for member in members),
+        "{electors}": ";".join(f"n{server.number}-{host(server.name)}:{CONTROLLER_PORT}" for server in servers),
+        "{controllers}": ";".join(f"{host(server.name)}:{CONTROLLER_PORT}" for server in servers),
+    }
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

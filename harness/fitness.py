@@ -18,14 +18,17 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final, Literal
 
+from checkers.history.releases import numbers_of
 from faults.plan import Fault, properties_of
 from faults.selectors import CutSelector, Node, resolve, resolve_cut
 from harness.backends.backend import Target
 from harness.backends.table import BACKENDS, backend_named
 from harness.errors import BackendUnavailable, UsageError
+from harness.modes import MODES
 from harness.scenario import Scenario, topology_of
 from harness.targets.properties import UNCHECKED
-from harness.worlds import parts_of
+from harness.targets.releases import known
+from harness.worlds import parts_of, versions_in
 
 UNCHECKED_HINT: Final = f"properties are checked by release; for Apache's brokers {UNCHECKED}NAME is passed on as NAME"
 
@@ -66,6 +69,17 @@ def _hit(scenario: Scenario, fault: Fault) -> tuple[str, ...]:
         left, right = resolve_cut(fault.on, topology, Random(0))
         return (*left, *right)
     return resolve(fault.on, topology, Random(0))
+
+
+def check_mode(scenario: Scenario, target: Target, servers: Sequence[str]) -> None:
+    """``BackendUnavailable`` for a mode that came with a release, on a node of an older one or of the reference."""
+    if not (since := MODES[scenario.mode].since):
+        return
+    for make in dict.fromkeys(target.at(name).name for name in servers):
+        if not any(numbers_of(version) >= numbers_of(since) for version in versions_in(make)):
+            what = f"{make} has no mode {scenario.mode}: it came with RocketMQ {since}"
+            hint = f"--backend process --target rocketmq:{known()[-1]}"
+            raise BackendUnavailable(what, place=scenario.source, hint=hint)
 
 
 def check_properties(scenario: Scenario, target: Target, servers: Sequence[str]) -> None:

@@ -67,6 +67,10 @@ class Mode:
     hint: str = ""
     roles_move: bool = False
     """Who serves a broker name is elected: the run asks the NameServers who it is, the configuration does not tell."""
+    nameserver: Mapping[str, str] = field(default_factory=dict)
+    """What NameServers say; ``{number}``, ``{controllers}`` and ``{electors}`` stand for who they are together."""
+    since: str = ""
+    """The first release of Apache's that has it; the reference has not got a mode that says one."""
 
     @property
     def role_words(self) -> tuple[Role, Role]:
@@ -89,6 +93,26 @@ _MEMBER: Final = {
     "slaveReadEnable": "true",
 }
 """Of a group, whose members elect who serves."""
+
+_CONTROLLED: Final = {
+    "enableControllerMode": "true",
+    "controllerAddr": "{controllers}",
+    # Else SEND_OK waits for nobody, as in the asynchronous mode.
+    "allAckInSyncStateSet": "true",
+    "inSyncReplicas": "2",
+    "minInSyncReplicas": "2",
+    "totalReplicas": "3",
+    "slaveReadEnable": "true",
+}
+"""Of a broker to whom controllers give its id and its role."""
+
+_CONTROLLER: Final = {
+    "enableControllerInNamesrv": "true",
+    "controllerDLegerGroup": "controllers",
+    "controllerDLegerPeers": "{electors}",
+    "controllerDLegerSelfId": "n{number}",
+}
+"""Of a NameServer that is a controller, too; they agree on their decisions by DLedger."""
 
 _ROWS: Final = (
     Mode(
@@ -130,8 +154,17 @@ _ROWS: Final = (
         slave=_MEMBER,
         roles_move=True,
     ),
+    Mode(
+        "controller",
+        brokers=Count(1, 26, 1),
+        slaves=Count(1, 8, 2),
+        grid=(),
+        master=_CONTROLLED,
+        slave=_CONTROLLED,
+        nameserver=_CONTROLLER,
+        roles_move=True,
+        since="5.0",
+    ),
 )
 
 MODES: Final[dict[str, Mode]] = {mode.name: mode for mode in _ROWS}
-NOT_BUILT: Final = ("controller",)
-"""Modes of RocketMQ that scenarios cannot ask for yet."""

@@ -34,7 +34,7 @@ from harness.backends.sim.seeds import derive
 from harness.backends.table import DEFAULT, backend_named
 from harness.cluster import Cluster, build
 from harness.errors import HistoryError, UsageError
-from harness.fitness import check_plan, check_plantable, check_properties
+from harness.fitness import check_mode, check_plan, check_plantable, check_properties
 from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
 from harness.recorder import Columns, Recorder, write_tables
@@ -159,6 +159,7 @@ def _attempt(
     servers = server_names(the_scenario)
     the_target = open_target(target, servers)
     check_plan(the_scenario, backend, target)
+    check_mode(the_scenario, the_target, servers)
     check_properties(the_scenario, the_target, servers)
     check_plantable(defects, the_target, servers)
     runs = out or runfolder.RUNS

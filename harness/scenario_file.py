@@ -42,7 +42,7 @@ from faults.selectors import CutSelector, resolve, resolve_cut
 from faults.units import SIZES, duration_ns, duration_text, size_bytes, size_text
 from harness.binder import Binder, Node, offset_in
 from harness.errors import ScenarioError, UsageError
-from harness.modes import MODES, NOT_BUILT, Flush
+from harness.modes import MODES, Flush
 from harness.scenario import (
     SECOND,
     Deadlines,
@@ -292,7 +292,7 @@ def _name(text: str) -> str:
 
 
 def _mode(binder: Binder, node: Node) -> str:
-    return binder.choice(node, "mode", tuple(MODES), dict.fromkeys(NOT_BUILT, "is not built yet"))
+    return binder.choice(node, "mode", tuple(MODES))
 
 
 def _claim(text: str) -> str:

@@ -115,6 +115,8 @@ def properties(spec: NodeSpec, folder: Path) -> dict[str, str]:
     told = {name.removeprefix(UNCHECKED): value for name, value in spec.properties.items()}
     if spec.kind == "namesrv":
         ours = {"kvConfigPath": f"{data}/kvConfig.json", "configStorePath": f"{data}/namesrv.properties"}
+        if "enableControllerInNamesrv" in told:
+            ours["controllerStorePath"] = f"{data}/controller"
         return ours | told
     ours = {"storePathRootDir": f"{data}/store", "storePathCommitLog": f"{data}/store/commitlog"} | BROKER_DEFAULTS
     if host := spec.properties.get("brokerIP1"):

@@ -14,7 +14,7 @@ import pytest
 
 from faults.catalogue import VERBS
 from harness.backends.table import BACKENDS
-from harness.modes import MODES, NOT_BUILT
+from harness.modes import MODES
 from mqchaos.checkout import ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +124,7 @@ def test_code_names_no_mode_and_judges_by_no_verb(path: Path) -> None:
     if path in HOMES_OF_NAMES:
         return
     texts = texts_of(path)
-    assert texts & {*MODES, *NOT_BUILT} - {"dledger"} == set()  # DLedger's own is also the name of a kind of node
+    assert texts & {*MODES} - {"dledger"} == set()  # DLedger's own is also the name of a kind of node
     if path.is_relative_to(ROOT / "checkers"):
         assert texts & set(VERBS) == set()
 

@@ -70,3 +70,12 @@ def test_a_commit_log_file_holds_some_messages_of_any_allowed_size(size: int) ->
 
 def test_defects_are_given_to_every_node() -> None:
     assert {spec.defects for spec in build(scenario(), host, ["reuse-offset"]).nodes} == {("reuse-offset",)}
+
+
+def test_controllers_in_nameservers_know_each_other_and_brokers_know_them() -> None:
+    two = scenario(mode="controller", topology=Topology(nameservers=2, brokers=1, slaves=0))
+    first, second, broker = (spec.properties for spec in build(two, host).nodes)
+    assert first["controllerDLegerPeers"] == "n1-10.0.0.1:9877;n2-10.0.0.2:9877" == second["controllerDLegerPeers"]
+    assert (first["controllerDLegerSelfId"], second["controllerDLegerSelfId"]) == ("n1", "n2")
+    assert (broker["controllerAddr"], broker["enableControllerMode"]) == ("10.0.0.1:9877;10.0.0.2:9877", "true")
+    assert "brokerRole" not in broker

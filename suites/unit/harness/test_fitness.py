@@ -9,7 +9,7 @@ import pytest
 from faults.plan import bind_fault
 from harness.backends.process import capabilities
 from harness.errors import BackendUnavailable, UsageError
-from harness.fitness import check_fit, check_plan, check_plantable
+from harness.fitness import check_fit, check_mode, check_plan, check_plantable
 from harness.run import run_scenario
 from harness.scenario import Scenario, Topology, server_names
 from harness.worlds import open_target
@@ -90,3 +90,26 @@ def test_a_refused_plan_leaves_no_folder(tmp_path, monkeypatch) -> None:
     with pytest.raises(BackendUnavailable):
         run_scenario(PAIR, backend="process", target="rocketmq:4.9.7", seed=1, out=tmp_path, defects=("reuse-offset",))
     assert list(tmp_path.iterdir()) == []
+
+
+ELECTED = Scenario("elected", "controller", Topology(nameservers=3, brokers=1, slaves=2))
+
+
+@pytest.mark.parametrize(
+    ("target", "who"),
+    [
+        ("reference", "reference"),
+        ("rocketmq:4.9.7", "rocketmq:4.9.7"),
+        ("rocketmq:5.3.3,slaves=reference", "reference"),
+        ("rocketmq:5.3.3", ""),
+        ("rocketmq:5.5.0,slaves=rocketmq:5.3.3", ""),
+    ],
+)
+def test_a_mode_that_came_with_a_release_needs_it_on_every_node(target: str, who: str) -> None:
+    servers = server_names(ELECTED)
+    made = open_target(target, servers)
+    if not who:
+        check_mode(ELECTED, made, servers)
+        return
+    with pytest.raises(BackendUnavailable, match=f"{who} has no mode controller: it came with RocketMQ 5.0"):
+        check_mode(ELECTED, made, servers)

@@ -84,7 +84,6 @@ def scenario_with(line: str) -> str:
         ("partion: 3", "unknown key 'partion' in the scenario|x.yaml:4:1|known: name, claim"),
         ("deadline: {}", "unknown key 'deadline' in the scenario|x.yaml:4:1|did you mean 'deadlines'?"),
         ("mode: single", "mode cannot be 'single'|x.yaml:3:7|did you mean 'single-master'?"),
-        ("mode: controller", "mode 'controller' is not built yet|x.yaml:3:7|known: single-master, multi-master"),
         ("topology: {flush: synk}", "topology flush: cannot be 'synk'; did you mean 'sync'?|x.yaml:4:19|"),
         ("topology: {brokers: 2}", "mode single-master has 1 broker, not 2|x.yaml:4:11|or use multi-master"),
         ("topology: {slaves: 1}", "mode single-master has no slaves|x.yaml:4:11|leave out slaves"),

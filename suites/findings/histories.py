@@ -1,0 +1,101 @@
+"""What happened in a run, looked at for one finding: functions by name, for ``shows: {history: NAME}``.
+
+Question: the verdict of a run is PASS either way (the mode allows both); which of the two was it?
+
+Model. Each function gets the history and the run's folder and says :class:`Seen`. A history in which the act that
+matters is missing is *undecided*, never *gone*.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from checkers.history.history import History
+from checkers.history.observations import looks_of
+from suites.findings.seen import Seen, there_if
+
+Decider = Callable[[History, Path], Seen]
+ATTEMPTS: Final = 3
+"""Of a producer with two retries."""
+
+
+def notes(history: History, step: str) -> Iterator[tuple[int, str, Any]]:
+    """(ns, node, detail) of each note or act of that name."""
+    events = history.events
+    for row in np.flatnonzero(events.step.mask(step)).tolist():
+        text = events.detail[row]
+        yield int(events.ns[row]), events.node[row], json.loads(text) if text.startswith(("{", "[")) else text
+
+
+def dropped_by_idle_connection(history: History, folder: Path) -> Seen:
+    """Its log tells why a NameServer let the paused broker go."""
+    texts = {name: _log_of(folder, name) for name in sorted(set(history.events.node.values)) if "namesrv" in name}
+    idle = [name for name, text in texts.items() if "IDLE exception" in text]
+    expired = [name for name, text in texts.items() if "expired" in text]
+    if not idle and not expired:
+        return Seen("undecided", f"no log of {', '.join(texts) or 'a NameServer'} says why the broker was dropped")
+    return there_if(bool(idle), f"as idle at {', '.join(idle) or 'none'}, as expired at {', '.join(expired) or 'none'}")
+
+
+def _log_of(folder: Path, node: str) -> str:
+    files = [path for path in (folder / "nodes" / node / "log").rglob("*") if path.is_file()]
+    return "".join(path.read_text("utf-8", "replace") for path in files if path.suffix != ".gz")
+
+
+def clients_forget_brokers(history: History, folder: Path) -> Seen:
+    """A running client that knew all brokers is told of fewer after the NameServers are back, and believes it."""
+    back_ns = max((ns for ns, _, _ in notes(history, "heal")), default=0)
+    if not back_ns:
+        return Seen("undecided", "the NameServers were not started again")
+    most: dict[str, int] = {}
+    shrunk: set[str] = set()
+    for ns, node, detail in notes(history, "routes"):
+        known = len(detail["brokers"])
+        if ns > back_ns and known < most.get(node, 0):
+            shrunk.add(node)
+        most[node] = max(known, most.get(node, 0))
+    return there_if(bool(shrunk), f"{len(shrunk)} of {len(most)} clients knew fewer brokers than before")
+
+
+def order_mark_is_kept(history: History, folder: Path) -> Seen:
+    """Until the end of the run: what the last looks at each broker showed of the topic."""
+    last: dict[str, str] = {}
+    marked: set[str] = set()
+    for node, shown in _shown(history):
+        if (value := shown.get("topic is ordered")) is not None:
+            last[node] = str(value)
+            marked |= {node} if value == "yes" else set()
+    if not marked:
+        return Seen("undecided", "no broker was seen to mark the topic as ordered")
+    kept = sorted(node for node in marked if last[node] == "yes")
+    return there_if(bool(kept), f"{len(kept)} of {len(marked)} brokers still had the mark at the end")
+
+
+def _shown(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
+    for look in looks_of(history):
+        yield look.node, dict(look.shown)
+
+
+def retries_stay_at_one_broker(history: History, folder: Path) -> Seen:
+    """Of the sends that failed: how many had every attempt at one broker."""
+    ops = history.ops
+    failed = ops.message[ops.f.mask("produce") & ops.outcome.mask("fail")]
+    tried = ops.f.mask("send")
+    stayed = 0
+    for message in failed.tolist():
+        nodes = [ops.node[row] for row in np.flatnonzero(tried & (ops.message == message)).tolist()]
+        stayed += len(nodes) == ATTEMPTS and len(set(nodes)) == 1
+    if not len(failed) and not ops.f.mask("produce").any():
+        return Seen("undecided", "nothing was sent")
+    return there_if(bool(stayed), f"{len(failed)} sends failed, {stayed} of them after three attempts at one broker")
+
+
+DECIDERS: Final[dict[str, Decider]] = {
+    decider.__name__: decider
+    for decider in (dropped_by_idle_connection, clients_forget_brokers, order_mark_is_kept, retries_stay_at_one_broker)
+}

@@ -1,0 +1,110 @@
+"""A finding that a scenario shows: is it there?
+
+Question: a scenario of a finding FAILs *as expected* where the broker does it, and is UNKNOWN (*none was seen*) where
+it does not, because a run that shows nothing proves nothing about a harness. For somebody who asks about a release the
+second is the news. When does it mean *gone*?
+
+Model. When the run was whole: every fault took effect, its deadlines were kept, and no check complains of anything but
+that the finding, or the loss that the mode allows, was not seen. A failure of another kind is *changed*.
+
+Limits. Seeds are run until one shows it; each run is made once, whichever findings it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from checkers.verdict import Anomaly, Outcome
+from harness import runfolder
+from harness.errors import HarnessError
+from harness.run import RunResult, run_scenario
+from suites.findings.histories import DECIDERS
+from suites.findings.seen import Seen, there_if
+from suites.findings.table import Finding
+
+BACKEND: Final = "process"
+SILENT: Final = re.compile(r"and none was seen$")
+"""What a scenario that is there to fail says when it did not; a cut that had nothing to take is a doubt like others."""
+
+Run = RunResult | HarnessError
+
+
+class Runs:
+    """Runs against one target, each made once."""
+
+    def __init__(self, target: str, out: Path) -> None:
+        self._target, self._out = target, out
+        self._made: dict[tuple[str, int], Run] = {}
+
+    def of(self, scenario: str, seed: int) -> Run:
+        """A run that could not be made is an answer, too."""
+        if (scenario, seed) not in self._made:
+            self._made[scenario, seed] = self._run(scenario, seed)
+        return self._made[scenario, seed]
+
+    def _run(self, scenario: str, seed: int) -> Run:
+        try:
+            return run_scenario(scenario, backend=BACKEND, target=self._target, seed=seed, out=self._out)
+        except HarnessError as error:
+            return error
+
+
+def ask_runs(finding: Finding, runs: Callable[[str, int], Run]) -> Seen:
+    """The first seed that shows it; else the worst of what was seen."""
+    seen = Seen("undecided", "it was not run")
+    for count, seed in enumerate(finding.seeds, start=1):
+        now = decide(finding, runs(finding.run, seed))
+        if now.state == "there":
+            return Seen("there", f"seed {seed}: {now.sentence}")
+        seen = now if count == 1 or now.state != "gone" else seen
+    return Seen(seen.state, f"{len(finding.seeds)} runs: {seen.sentence}" if len(finding.seeds) > 1 else seen.sentence)
+
+
+def decide(finding: Finding, run: Run) -> Seen:
+    """What one run says."""
+    if isinstance(run, HarnessError):
+        said = str(run)
+        expected = finding.shows.get("error")
+        return Seen("there" if expected and expected in said else "undecided", said)
+    shown = _shown(finding, run)
+    if shown.state == "there":
+        return shown
+    if others := [anomaly for anomaly in _anomalies(run) if not anomaly.allowed]:
+        return Seen("changed", others[0].sentence)
+    if doubts := list(_doubts(run)):
+        return Seen("undecided", doubts[0])
+    return shown
+
+
+def _shown(finding: Finding, run: RunResult) -> Seen:
+    shows = finding.shows
+    if "history" in shows:
+        assert run.folder is not None
+        return DECIDERS[shows["history"]](runfolder.load_history(run.folder), run.folder)
+    if "measure" in shows:
+        name = shows["measure"]
+        figure = max((int(v.measures[name]) for v in run.verdicts if name in v.measures), default=None)
+        return (
+            Seen("undecided", f"no check says {name}") if figure is None else there_if(figure > 0, f"{name} {figure}")
+        )
+    if "anomaly" in shows:
+        found = [a for a in _anomalies(run) if _is_of(a, shows["anomaly"], shows.get("words", ""))]
+        return there_if(bool(found), found[0].sentence.splitlines()[0] if found else "it was not seen")
+    return Seen("gone", f"it got ready, and is {run.outcome.name}")
+
+
+def _is_of(anomaly: Anomaly, kind: str, words: str) -> bool:
+    return (not kind or anomaly.kind == kind) and words in anomaly.sentence
+
+
+def _anomalies(run: RunResult) -> list[Anomaly]:
+    return [anomaly for verdict in run.verdicts for anomaly in verdict.anomalies]
+
+
+def _doubts(run: RunResult) -> Iterable[str]:
+    for verdict in run.verdicts:
+        if verdict.outcome is Outcome.UNKNOWN:
+            yield from (reason for reason in verdict.reasons if not SILENT.search(reason))

@@ -1,0 +1,193 @@
+"""When is a finding there, gone, changed, or undecided?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from checkers.history import schema
+from checkers.history.history import History
+from checkers.verdict import Anomaly, Outcome, Verdict
+from harness.errors import BackendUnavailable, HarnessError
+from harness.run import RunResult
+from harness.scenario import find
+from scripts.findings_page import PAGE, page, seen, table
+from suites.findings import report
+from suites.findings.asking import Answer
+from suites.findings.histories import DECIDERS
+from suites.findings.scenarios import ask_runs, decide
+from suites.findings.seen import Seen
+from suites.findings.table import Finding, findings
+
+FAILS = Finding(9, "f", run="s", shows={"anomaly": "unforced-ok"})
+COUNTS = Finding(1, "f", run="s", seeds=(1, 2, 3), shows={"measure": "lost"})
+ENDS = Finding(14, "f", run="s", shows={"error": "nothing arrives"})
+NONE_SEEN = "this scenario is there to show a failure of the kind 'unforced-ok', and none was seen"
+
+
+def run(*verdicts: Verdict) -> RunResult:
+    worst = max(verdict.outcome for verdict in verdicts)
+    return RunResult("r", "s", "process", "rocketmq:5.5.0", 1, worst, verdicts, "", 0, None)
+
+
+def failed(kind: str, allowed: bool = False) -> Verdict:
+    outcome = Outcome.PASS if allowed else Outcome.FAIL
+    return Verdict("accounting", outcome, (Anomaly(kind, f"{kind} happened", (), {}, allowed=allowed),))
+
+
+def counted(lost: int) -> Verdict:
+    return Verdict("accounting", Outcome.PASS, measures={"lost": lost})
+
+
+def unknown(reason: str) -> Verdict:
+    return Verdict("faults", Outcome.UNKNOWN, reasons=(reason,))
+
+
+@pytest.mark.parametrize(
+    ("finding", "outcome", "state"),
+    [
+        (FAILS, run(failed("unforced-ok")), "there"),
+        (FAILS, run(failed("unforced-ok", allowed=True)), "there"),
+        (FAILS, run(unknown(NONE_SEEN)), "gone"),
+        (FAILS, run(unknown(NONE_SEEN), unknown("f1 did not take effect")), "undecided"),
+        (FAILS, run(failed("lost"), unknown(f"{NONE_SEEN}; seen instead: lost")), "changed"),
+        (FAILS, HarnessError("the cluster did not get ready"), "undecided"),
+        (COUNTS, run(counted(3)), "there"),
+        (COUNTS, run(counted(0)), "gone"),
+        (COUNTS, run(Verdict("log", Outcome.PASS)), "undecided"),
+        (COUNTS, run(counted(0), unknown("f1 did not take effect: nothing was unwritten")), "undecided"),
+        (ENDS, BackendUnavailable("nothing arrives at the slaves broker-a-1"), "there"),
+        (ENDS, BackendUnavailable("no Java"), "undecided"),
+        (ENDS, run(counted(0)), "gone"),
+    ],
+)
+def test_a_run_decides(finding: Finding, outcome: RunResult | HarnessError, state: str) -> None:
+    assert decide(finding, outcome).state == state
+
+
+@pytest.mark.parametrize(
+    ("losses", "state", "asked"),
+    [([0, 5, 0], "there", 2), ([0, 0, 0], "gone", 3), ([0, None, 0], "undecided", 3), ([None, None, 1], "there", 3)],
+)
+def test_the_first_seed_that_shows_it_ends_the_asking(losses: list[int | None], state: str, asked: int) -> None:
+    made: list[int] = []
+
+    def one(scenario: str, seed: int) -> RunResult:
+        made.append(seed)
+        lost = losses[seed - 1]
+        return run(counted(lost) if lost is not None else unknown("no"), counted(lost or 0))
+
+    assert ask_runs(COUNTS, one).state == state
+    assert len(made) == asked
+
+
+def noted(*events: tuple[int, str, str, object]) -> History:
+    """(seconds, node, step, detail) of notes."""
+    columns: dict[str, list[object]] = {name: [] for name in schema.EVENTS.names}
+    for number, (at, node, step, detail) in enumerate(events):
+        row = {"ns": at * 10**9, "event": number, "kind": "note", "node": node, "fault": "", "step": step}
+        row |= {"effective": -1, "detail": json.dumps(detail) if detail else ""}
+        for name in columns:
+            columns[name].append(row[name])
+    return History.from_columns({"events": columns})
+
+
+BOTH, ONE = {"brokers": {"broker-a": [0], "broker-b": [0]}}, {"brokers": {"broker-a": [0]}}
+BACK = (50, "namesrv-1", "heal", None)
+
+
+@pytest.mark.parametrize(
+    ("events", "state"),
+    [
+        ([(1, "client-1", "routes", BOTH), BACK, (60, "client-1", "routes", ONE)], "there"),
+        ([(1, "client-1", "routes", BOTH), BACK, (60, "client-2", "routes", ONE)], "gone"),
+        ([(1, "client-1", "routes", BOTH), (40, "client-1", "routes", ONE), BACK], "gone"),
+        ([(1, "client-1", "routes", BOTH)], "undecided"),
+    ],
+)
+def test_a_client_that_forgets_is_one_that_knew(events: list[tuple[int, str, str, object]], state: str) -> None:
+    assert DECIDERS["clients_forget_brokers"](noted(*events), Path()).state == state
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ({"namesrv-1": "IDLE exception", "namesrv-2": "The broker channel expired"}, "there"),
+        ({"namesrv-1": "The broker channel expired", "namesrv-2": ""}, "gone"),
+        ({"namesrv-1": "", "namesrv-2": ""}, "undecided"),
+    ],
+)
+def test_the_log_of_a_nameserver_tells_why_it_dropped_a_broker(
+    said: dict[str, str], state: str, tmp_path: Path
+) -> None:
+    for node, text in said.items():
+        folder = tmp_path / "nodes" / node / "log"
+        folder.mkdir(parents=True)
+        (folder / "stdout").write_text(text)
+    history = noted(*((1, node, "started", None) for node in said))
+    assert DECIDERS["dropped_by_idle_connection"](history, tmp_path).state == state
+
+
+def answers(*states: str) -> list[Answer]:
+    return [
+        Answer(Finding(number, "f", ask="brokers.x"), "rocketmq:5.5.0", Seen(state, "so"))  # type: ignore[arg-type]
+        for number, state in enumerate(states, start=1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("states", "recorded", "code"),
+    [
+        (("there", "gone", "not asked"), {1: "there", 2: "gone"}, 0),
+        (("there", "gone"), {}, 0),
+        (("there",), {1: "gone"}, 1),
+        (("gone",), {1: "there"}, 1),
+        (("gone", "undecided"), {1: "there"}, 1),
+        (("there", "undecided"), {1: "there", 2: "there"}, 2),
+    ],
+)
+def test_a_build_fails_for_news_and_doubts_what_is_undecided(
+    states: tuple[str, ...], recorded: dict[int, str], code: int, tmp_path: Path
+) -> None:
+    its = answers(*states)
+    assert report.exit_code(its, recorded) == code
+    report.write_junit(tmp_path / "x.xml", "rocketmq:5.5.0", its, recorded)
+    (suite,) = Xml.parse(tmp_path / "x.xml").getroot()
+    is_failed, is_doubted = suite.get("failures") != "0", suite.get("errors") != "0"
+    assert (1 if is_failed else 2 if is_doubted else 0) == code
+    assert [one["is_news"] for one in report.document("t", its, recorded)["findings"]].count(True) == int(
+        suite.get("failures", "")
+    )
+
+
+def test_the_table_names_scenarios_and_functions_that_are_there() -> None:
+    assert [finding.number for finding in findings()] == list(range(1, len(findings()) + 1))
+    for finding in findings():
+        assert not finding.run or find(finding.run).is_file()
+        assert finding.shows.get("history", "") in {"", *DECIDERS}
+        if finding.ask:
+            module, _, function = finding.ask.partition(".")
+            text = (Path(__file__).parent / f"{module}.py").read_text("utf-8")
+            assert f"def {function}(" in text
+
+
+def test_the_page_has_the_table_that_the_record_makes() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run scripts/findings_page.py"
+
+
+def test_every_finding_of_the_page_is_in_the_table() -> None:
+    titles = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("## ") and line[3].isdigit()]
+    assert [int(line[3:].partition(".")[0]) for line in titles] == [finding.number for finding in findings()]
+
+
+def test_a_release_without_a_record_has_an_empty_cell_and_a_difference_is_told() -> None:
+    entries = [
+        {"finding": 9, "target": "rocketmq:4.9.7", "state": "there", "seen": "200 lost"},
+        {"finding": 9, "target": "rocketmq:5.5.0", "state": "gone", "seen": "none | lost"},
+    ]
+    assert table([FAILS], entries, ["4.9.7", "5.4.0", "5.5.0"]).splitlines()[-1] == "| 9 | f | there |  | gone |"
+    assert seen([FAILS], entries, ["4.9.7", "5.5.0"]) == "- **9** 4.9.7: there, 200 lost; 5.5.0: gone, none \\| lost"
+    assert seen([FAILS], entries[:1], ["4.9.7", "5.5.0"]) == ""
