@@ -192,7 +192,7 @@ def cluster_figure(seconds: int, times: int) -> Figure:
     """The best of several equal runs, which must be one and the same run."""
     simulate(cluster(2), 1)  # imports and first-time work are not the question
     runs = [simulate(cluster(seconds), 1) for _ in range(max(2, times))]
-    histories = {(result.history_sha256, result.unseed) for result, _, _ in runs}
+    histories = {(result.history_sha256, result.final_draw) for result, _, _ in runs}
     if len(histories) > 1:
         raise RuntimeError(f"one seed, {len(histories)} histories")
     result, simulated, _ = runs[0]

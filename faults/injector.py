@@ -17,7 +17,7 @@ Each step is an event, told by ``emit(fault, step, node, effective, detail)``; t
     resolve     each node hit  1           do, on, at_ns and for_ns as drawn, left and right, with, effects; comes
                                            *before* the act
                 (none)         0           reason: the selector fits nobody now; inject and probe then say 0 too
-    journal     (none)         1           what is promised
+    journal     (none)         1           how to undo it
     inject      each node hit  −1          comes after the act, so the act lies between resolve and inject
                 (none)         0           reason or error: nothing, or not all of it, was done
     refused     (none)         0           instead of inject: the backend cannot do it; reason, hint
@@ -240,7 +240,7 @@ class Injector:
         steps = self._perform(lambda: fault.verb.heal_steps(self._levers, strike))
         if self._journal is None or not steps:
             return None
-        entry = self._journal.promise(f"{fault.do} {', '.join(strike.left)}", steps)
+        entry = self._journal.record(f"{fault.do} {', '.join(strike.left)}", steps)
         self._emit(fault.id, "journal", "", YES, {"steps": [step.action for step in steps]})
         return entry
 

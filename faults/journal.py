@@ -6,7 +6,7 @@ mounts behind. How does another process undo exactly these, and nothing of a run
 Model. One file a run, JSON lines, each forced to the disk before the call returns:
 
     {"t": "head", "run": …, "pid": …, "started": …}           who owns it
-    {"t": "promise", "entry": 1, "what": …, "steps": [[action, arguments], …]}    written *before* the act
+    {"t": "undo", "entry": 1, "what": …, "steps": [[action, arguments], …]}    written *before* the act
     {"t": "undone", "entry": 1}                               written after the undo
 
 The owner holds a lock on the file as long as it lives; the kernel drops it with the process, so "is the owner alive?"
@@ -14,12 +14,12 @@ is asked of the kernel, and a recycled pid deceives nobody. ``pid`` and ``starte
 undone newest first. A file with nothing outstanding is removed. Undo is idempotent: what is gone is no error.
 
 Space is reserved before it is needed: the file is longer than what is written (zeros, which readers drop), so that a
-disk that fills up later can take neither a promise nor the note that it was kept. A promise that finds no space is not
-given. To heal needs no disk: what cannot be noted is undone all the same.
+disk that fills up later can take neither an undo entry nor the note that it was carried out. For an entry that finds
+no space the act is not begun. To heal needs no disk: what cannot be noted is undone all the same.
 
-Limits. A torn last line is a promise whose act was never begun: it is dropped. A file that cannot be read otherwise is
-told and left alone, and keeps nobody from healing the others. Locks are ``flock``: the folder must be on a local file
-system.
+Limits. A torn last line is an undo entry whose act was never begun: it is dropped. A file that cannot be read otherwise
+is told and left alone, and keeps nobody from healing the others. Locks are ``flock``: the folder must be on a local
+file system.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ Undo = Callable[[HealStep], object]
 HEAL_COMMAND = "mqchaos heal"
 RESERVE_BYTES: Final = 64 * 1024
 UNDONE_BYTES: Final = 64
-"""More than the note that one promise was kept."""
+"""More than the note that one entry was carried out."""
 
 
 @dataclass(frozen=True)
-class Promise:
+class UndoEntry:
     """One outstanding entry."""
 
     entry: int
@@ -69,7 +69,7 @@ class Leftover:
     run: str
     pid: int
     is_owned: bool
-    outstanding: tuple[Promise, ...]
+    outstanding: tuple[UndoEntry, ...]
     damage: str = ""
 
 
@@ -79,7 +79,7 @@ class HealJournal:
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path, self._file = path, file
         self._written = self._reserved = 0
-        self._outstanding: dict[int, Promise] = {}
+        self._outstanding: dict[int, UndoEntry] = {}
         self._entry_count = 0
 
     @classmethod
@@ -104,17 +104,17 @@ class HealJournal:
         return journal
 
     @property
-    def outstanding(self) -> tuple[Promise, ...]:
-        """What is promised and not undone, newest first."""
+    def outstanding(self) -> tuple[UndoEntry, ...]:
+        """What is to be undone, newest first."""
         return tuple(reversed(self._outstanding.values()))
 
-    def promise(self, what: str, steps: Sequence[HealStep]) -> int:
+    def record(self, what: str, steps: Sequence[HealStep]) -> int:
         """Before an act: how to undo it. On the disk when this returns; the number is for :meth:`undone`."""
         self._entry_count += 1
         entry = self._entry_count
         written = [[step.action, step.arguments] for step in steps]
-        self._write({"t": "promise", "entry": entry, "what": what, "steps": written})
-        self._outstanding[entry] = Promise(entry, what, tuple(steps))
+        self._write({"t": "undo", "entry": entry, "what": what, "steps": written})
+        self._outstanding[entry] = UndoEntry(entry, what, tuple(steps))
         return entry
 
     def undone(self, entry: int) -> None:
@@ -131,7 +131,7 @@ class HealJournal:
         self._file.close()
 
     def _write(self, line: dict[str, Any]) -> None:
-        """All of it, and forced; the notes that all promises were kept have their space, too."""
+        """All of it, and forced; the notes that all entries were carried out have their space, too."""
         data = json.dumps(line).encode() + b"\n"
         self._reserve(self._written + len(data) + UNDONE_BYTES * (len(self._outstanding) + 1))
         while data:
@@ -185,16 +185,16 @@ def heal(leftover: Leftover, undo: Undo) -> list[str]:
             raise FaultTrouble(f"the run {leftover.run} is alive (pid {leftover.pid})", "end it first: Ctrl-C heals")
         file.seek(len(leftover.path.read_bytes().rstrip(b"\0")))
         done, failed = [], []
-        for promise in _read_lines(leftover.path).outstanding:
+        for entry in _read_lines(leftover.path).outstanding:
             try:
-                for step in promise.steps:
+                for step in entry.steps:
                     undo(step)
             except Exception as error:  # noqa: BLE001 - one undo that fails must not keep the others from being tried
-                failed.append(f"{promise.what}: {error}")
+                failed.append(f"{entry.what}: {error}")
                 continue
             with suppress(OSError):  # it is undone, and undone again it would be no error
-                file.write(json.dumps({"t": "undone", "entry": promise.entry}).encode() + b"\n")
-            done.append(promise.what)
+                file.write(json.dumps({"t": "undone", "entry": entry.entry}).encode() + b"\n")
+            done.append(entry.what)
         with suppress(OSError):
             os.fsync(file.fileno())
         if failed:
@@ -250,9 +250,9 @@ def _read_lines(path: Path) -> Leftover:
             entry = json.loads(line)
             if entry["t"] == "head":
                 run, pid = entry["run"], entry["pid"]
-            elif entry["t"] == "promise":
+            elif entry["t"] in ("undo", "promise"):  # an older version wrote "promise"
                 steps = tuple(HealStep(action, arguments) for action, arguments in entry["steps"])
-                outstanding[entry["entry"]] = Promise(entry["entry"], entry["what"], steps)
+                outstanding[entry["entry"]] = UndoEntry(entry["entry"], entry["what"], steps)
             else:
                 outstanding.pop(entry["entry"], None)
         except (ValueError, KeyError, TypeError):

@@ -79,7 +79,7 @@ class Verb:
     name: str
     family: str
     summary: str
-    bites: str
+    takes_effect_when: str
     """What the efficacy probe looks at."""
     undone_by: str
     shape: Shape

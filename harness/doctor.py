@@ -166,7 +166,7 @@ def _engine() -> list[Finding]:
 def _dead_containers(tags: set[str]) -> list[Finding]:
     """Of runs that live no more and have no journal here; a dead run's journal heals its own."""
     from faults.journal import open_journals
-    from faults.mechanisms.alive import held_tags, is_tag_of
+    from faults.mechanisms.run_tags import held_tags, is_tag_of
 
     known = [journal.run for journal in open_journals()]
     strays = sorted(tag for tag in tags - set(held_tags()) if not any(is_tag_of(tag, run) for run in known))
@@ -196,15 +196,15 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
 
 def _leftovers() -> list[Finding]:
     from faults.journal import open_journals
-    from faults.mechanisms.alive import held_tags, is_tag_of
     from faults.mechanisms.netns import PREFIX
+    from faults.mechanisms.run_tags import held_tags, is_tag_of
 
     journals, tags = open_journals(), held_tags()
-    alive = [journal.run for journal in journals if journal.is_owned]
-    elsewhere = [tag for tag in tags if not any(is_tag_of(tag, run) for run in alive)]
-    alive += [f"{tag} (another state folder's)" for tag in elsewhere]
+    living = [journal.run for journal in journals if journal.is_owned]
+    elsewhere = [tag for tag in tags if not any(is_tag_of(tag, run) for run in living)]
+    living += [f"{tag} (another state folder's)" for tag in elsewhere]
     dead = [journal.run for journal in journals if not journal.is_owned and not journal.damage]
-    findings = [Finding("running now", "ok", ", ".join(alive))] if alive else []
+    findings = [Finding("running now", "ok", ", ".join(living))] if living else []
     findings += [
         Finding("leftovers", "trouble", bad.damage, "look at it, then remove it") for bad in journals if bad.damage
     ]
@@ -221,8 +221,8 @@ def _leftovers() -> list[Finding]:
 def _strays(tags: list[str]) -> list[str]:
     """Namespaces and folders of ours that belong to no run that has lived meanwhile: one with one of *tags*, or one
     that has begun since."""
-    from faults.mechanisms.alive import held_tags, is_part_of
     from faults.mechanisms.netns import PREFIX, list_namespaces
+    from faults.mechanisms.run_tags import held_tags, is_part_of
     from faults.mechanisms.undo import FOLDER_PREFIX
 
     namespaces = list_namespaces()

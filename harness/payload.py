@@ -39,7 +39,7 @@ class Body(msgspec.Struct, frozen=True, gc=False):
     sequence: int
 
 
-class Foreign(msgspec.Struct, frozen=True, gc=False):
+class Unrecognised(msgspec.Struct, frozen=True, gc=False):
     """A body that is not a whole message of this run: why, and a digest (first 16 hex digits of its SHA-256)."""
 
     reason: str
@@ -56,17 +56,17 @@ def encode(body: Body, size: int) -> bytes:
     return head + _CHECK.pack(crc32(filler, crc32(head))) + filler
 
 
-def decode(data: bytes, run: int) -> Body | Foreign:
+def decode(data: bytes, run: int) -> Body | Unrecognised:
     """The head of a whole message of *run*, or why it is none."""
     if len(data) < HEAD_SIZE or data[:4] != MAGIC:
-        return _foreign("not ours", data)
+        return _unrecognised("not ours", data)
     _, its_run, message, process, sequence = _HEAD.unpack_from(data)
     if _CHECK.unpack_from(data, 28)[0] != crc32(data[HEAD_SIZE:], crc32(data[:28])):
-        return _foreign(f"damaged (claims to be message {message})", data)
+        return _unrecognised(f"damaged (claims to be message {message})", data)
     if its_run != run:
-        return _foreign(f"of another run ({its_run:#010x})", data)
+        return _unrecognised(f"of another run ({its_run:#010x})", data)
     return Body(its_run, message, process, sequence)
 
 
-def _foreign(reason: str, data: bytes) -> Foreign:
-    return Foreign(reason, sha256(data).hexdigest()[:16])
+def _unrecognised(reason: str, data: bytes) -> Unrecognised:
+    return Unrecognised(reason, sha256(data).hexdigest()[:16])

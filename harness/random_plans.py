@@ -29,8 +29,8 @@ from faults.catalogue import VERBS
 from faults.plan import Fault, bind_fault
 from faults.verb import Verb
 from harness.errors import BackendUnavailable
-from harness.fitness import check_plan
 from harness.modes import MODES, GridRow
+from harness.preflight import check_plan
 from harness.scenario import SECOND, Scenario, Topology, Workload
 from harness.workloads.table import OBSERVERS
 

@@ -102,7 +102,8 @@ class Complete(Entry, tag="complete"):
     detail: Detail = ""
     offsets: Sequence[int] = ()
     messages: Sequence[int] = ()
-    foreign: tuple[tuple[int, str], ...] = ()
+    unrecognised: tuple[tuple[int, str], ...] = msgspec.field(default=(), name="foreign")
+    """By its first name in the journal, so that old runs can be read and new ones compared with them."""
     next_offset: int = -1
     suggested: int = -1
 
@@ -206,13 +207,13 @@ class Recorder:
         detail: Detail = "",
         offsets: Sequence[int] = (),
         messages: Sequence[int] = (),
-        foreign: Sequence[tuple[int, str]] = (),
+        unrecognised: Sequence[tuple[int, str]] = (),
         next_offset: int = -1,
         suggested: int = -1,
     ) -> None:
         """The op ends now. *offset* is the one answered (−1 keeps the one asked for); *node* as well (empty keeps).
 
-        *offsets* and *messages* are what was read, in order, −1 for a message that is not ours; *foreign* says of
+        *offsets* and *messages* are what was read, in order, −1 for a message that is not ours; *unrecognised* says of
         those (index, digest of the body). *next_offset* and *suggested* are where to go on, and at which broker id.
         """
         event = self.event_count
@@ -231,7 +232,7 @@ class Recorder:
                 detail,
                 offsets,
                 messages,
-                tuple(foreign),
+                tuple(unrecognised),
                 next_offset,
                 suggested,
             )
@@ -394,7 +395,7 @@ class _Rows:
     def _read(self, c: Complete) -> None:
         count = len(c.offsets)
         details = [""] * count
-        for index, digest in c.foreign:
+        for index, digest in c.unrecognised:
             details[index] = digest
         cells: tuple[Iterable[Any], ...] = ([c.op] * count, range(count), c.offsets, c.messages, details)
         for column, more in zip(self.reads, cells, strict=True):

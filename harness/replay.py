@@ -3,7 +3,7 @@
 Question: is what this folder says reproducible?
 
 Model. Scenario, seed, defects, backend and target are read from the folder; nothing else is needed. In the simulator
-the new run must have the same journal byte for byte (SHA-256) and the same unseed; the first line that differs is
+the new run must have the same journal byte for byte (SHA-256) and the same final draw; the first line that differs is
 shown if it has not. A run that was killed has no digest: its journal must be the beginning of the new one. On real
 processes only plan and seed are the same; there the verdicts are compared.
 
@@ -35,7 +35,7 @@ PREFIX = "mqchaos-replay-"
 
 @dataclass(frozen=True)
 class Replay:
-    """*differences*: ``journal``, ``unseed`` or (real processes) ``verdict`` → what differs, in words; empty: none.
+    """*differences*: ``journal``, ``final_draw`` or (real processes) ``verdict`` → what differs, in words; empty: none.
 
     *remarks* are worth knowing either way. *was_killed*: the old run had no end; only its beginning could be compared.
     """
@@ -59,7 +59,7 @@ class Replay:
             return f"the same verdict, {self.result.outcome.name} (a real run is never the same twice)"
         if self.was_killed:
             return "the journal of the killed run is the beginning of this one"
-        return f"identical: journal SHA-256 {self.result.history_sha256[:16]}…, unseed {self.result.unseed:#x}"
+        return f"identical: journal SHA-256 {self.result.history_sha256[:16]}…, final draw {self.result.final_draw:#x}"
 
 
 def replay(
@@ -126,8 +126,8 @@ def _differences(folder: Path, run: dict[str, Any], result: RunResult) -> dict[s
     differences = {}
     if run["history_sha256"] != result.history_sha256:
         differences["journal"] = _first_difference(before, now)
-    if run["unseed"] != f"{result.unseed:#x}":
-        differences["unseed"] = f"the unseed was {run['unseed']}, now {result.unseed:#x}"
+    if run["final_draw"] != f"{result.final_draw:#x}":
+        differences["final_draw"] = f"the final draw was {run['final_draw']}, now {result.final_draw:#x}"
     return differences
 
 

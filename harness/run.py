@@ -34,9 +34,9 @@ from harness.backends.sim.seeds import derive
 from harness.backends.table import DEFAULT, backend_named
 from harness.cluster import Cluster, build
 from harness.errors import HistoryError, UsageError
-from harness.fitness import check_mode, check_plan, check_plantable, check_properties
 from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
+from harness.preflight import check_mode, check_plan, check_plantable, check_properties
 from harness.recorder import Columns, Recorder, write_tables
 from harness.scenario import Scenario, find, server_names
 from harness.worlds import open_target, open_world
@@ -62,7 +62,7 @@ class RunResult:
     verdicts: tuple[Verdict, ...]
     history_sha256: str
     """Of ``journal.jsonl``; in the simulator a function of scenario, seed, defects and code."""
-    unseed: int
+    final_draw: int
     """One more draw of every generator after the run; 0 where the world is not deterministic."""
     folder: Path | None
     measures: Mapping[str, int] = field(default_factory=dict)
@@ -206,7 +206,7 @@ def _run_in(
     columns = recorder.columns()
     run = _run_document(attempt, cluster) | {
         "history_sha256": digest,
-        "unseed": f"{backend.entropy():#x}",
+        "final_draw": f"{backend.entropy():#x}",
         "phases": [list(phase) for phase in life.phases],
         "interrupted": interrupt.presses > 0,
     }
@@ -313,7 +313,7 @@ def _result(attempt: _Attempt, run: Mapping[str, Any], verdicts: tuple[Verdict, 
         outcome=worst(verdicts),
         verdicts=verdicts,
         history_sha256=run["history_sha256"],
-        unseed=int(run["unseed"], 16),
+        final_draw=int(run["final_draw"], 16),
         folder=attempt.folder,
         measures=life.measures,
         interrupted=run["interrupted"],

@@ -11,8 +11,8 @@ Question: which files must a run leave so that another process, or another year,
 
 ``run.json``: run, scenario, mode, flush, backend, target, seed (hexadecimal text), commit, started_epoch_ms, phases
 [[name, ns]], faults [{id, do, on, at, for, with}], nodes {name: properties}, defects, expect, history_sha256 (of
-``journal.jsonl``), unseed, verdict. It is written when the run starts and again at its end, so that a killed run can be
-judged: then it has no verdict, and its phases are those of the journal.
+``journal.jsonl``), final draw, verdict. It is written when the run starts and again at its end, so that a killed run
+can be judged: then it has no verdict, and its phases are those of the journal.
 
 Limits. Names carry the wall clock, for people; nothing in the journal depends on them.
 """
@@ -100,6 +100,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     """``run.json``; ``HistoryError`` if it is missing or damaged."""
     path = folder / "run.json"
     run = _read_object(path)
+    if "unseed" in run:  # its name in older run folders
+        run["final_draw"] = run.pop("unseed")
     if missing := [key for key in NEEDED if key not in run]:
         raise HistoryError(f"run.json lacks {', '.join(missing)}", place=str(path))
     try:

@@ -1,10 +1,10 @@
-"""Looks and acts of a history: what nodes said of themselves, and what an operator had told them.
+"""Observations and acts of a history: what nodes said of themselves, and what an operator had told them.
 
-Question: which node showed what, when? (``harness/workloads/looking.py`` records both.)
+Question: which node showed what, when? (``harness/workloads/observing.py`` records both.)
 
-Model. A *look* is an answered question to one node: op ``look``, ``end`` or ``master``, ``detail`` subject → value. An
-*act* is a request that was obeyed or refused: op ``act``, ``detail`` its name and ``shows``: node → subject → value.
-Text is one of several values; whole numbers only grow, so that a node which shows a greater one shows it, too.
+Model. An *observation* is an answered question to one node: op ``look``, ``end`` or ``master``, ``detail`` subject →
+value. An *act* is a request that was obeyed or refused: op ``act``, ``detail`` its name and ``shows``: node → subject →
+value. Text is one of several values; whole numbers only grow, so that a node which shows a greater one shows it, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from checkers.history.history import History
 
 
 @dataclass(frozen=True)
-class Looked:
+class Observed:
     """One answered question: what *node* showed between ``invoke_ns`` and ``complete_ns``."""
 
     op: int
@@ -41,12 +41,12 @@ class Acted:
     shows: dict[str, dict[str, Any]]
 
 
-def looks_of(history: History, f: str) -> list[Looked]:
-    """Answered looks of kind *f*, in the order of their invocation."""
+def observations_of(history: History, f: str) -> list[Observed]:
+    """Answered observations of kind *f*, in the order of their invocation."""
     ops = history.ops
     rows = (ops.f.mask(f) & ops.outcome.mask("ok")).nonzero()[0].tolist()
     return [
-        Looked(int(ops.op[r]), ops.node[r], int(ops.invoke_ns[r]), int(ops.complete_ns[r]), json.loads(ops.detail[r]))
+        Observed(int(ops.op[r]), ops.node[r], int(ops.invoke_ns[r]), int(ops.complete_ns[r]), json.loads(ops.detail[r]))
         for r in rows
     ]
 

@@ -384,17 +384,17 @@ def _copied(content: Content, learned: Ints) -> Ints:
     """As :func:`_appends_of`, where any append may be stored any number of times: the earliest that may stand there."""
     appends, queue_count = content.appends, len(content.slots.base)
     queue = np.searchsorted(content.slots.base, learned, side="right") - 1
-    alive = np.flatnonzero(appends.outcome != FAILED)
-    alive = alive[np.argsort(appends.invoke[alive], kind="stable")]
+    possible = np.flatnonzero(appends.outcome != FAILED)
+    possible = possible[np.argsort(appends.invoke[possible], kind="stable")]
     rows = np.full(len(learned), -1, dtype=np.int64)
-    if not len(alive):
+    if not len(possible):
         return rows
-    keys = appends.value[alive] * queue_count + appends.queue[alive] + 1
+    keys = appends.value[possible] * queue_count + appends.queue[possible] + 1
     found, first = np.unique(keys, return_index=True)
     for some in (queue + 1, 0):  # to that queue, or to one that nobody knows
         wanted = content.value[learned] * queue_count + some
         place = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
-        candidate = alive[first[place]]
+        candidate = possible[first[place]]
         sooner = (rows < 0) | (appends.invoke[candidate] < appends.invoke[rows])
         rows = np.where((found[place] == wanted) & sooner, candidate, rows)
     return rows
@@ -421,21 +421,21 @@ def _strays(log: LogInput, content: Content, slots: Ints) -> list[LogViolation]:
         sends = (
             np.flatnonzero(content.appends.value == value) if value != UNKNOWN_VALUE else np.zeros(0, dtype=np.int64)
         )
-        alive = sends[content.appends.outcome[sends] != FAILED]
-        violations.append(_stray(log, content, slot, value, sends, alive))
+        possible = sends[content.appends.outcome[sends] != FAILED]
+        violations.append(_stray(log, content, slot, value, sends, possible))
     return _first_of_each_kind(violations)
 
 
-def _stray(log: LogInput, content: Content, slot: int, value: int, sends: Ints, alive: Ints) -> LogViolation:
+def _stray(log: LogInput, content: Content, slot: int, value: int, sends: Ints, possible: Ints) -> LogViolation:
     queue, offset = content.slots.where(slot)
     reader = first_reader(log.polls, queue, offset, value)
     if not len(sends):
         return LogViolation("phantom", queue, offset, offset, (reader,), (value,))
-    if not len(alive):
+    if not len(possible):
         ops = (int(content.appends.op[sends[0]]), reader)
         return LogViolation("failed-append-visible", queue, offset, offset, ops, (value,))
-    ops = (int(content.appends.op[alive[0]]), reader)
-    if not np.isin(content.appends.queue[alive], (queue, -1)).any():
+    ops = (int(content.appends.op[possible[0]]), reader)
+    if not np.isin(content.appends.queue[possible], (queue, -1)).any():
         return LogViolation("wrong-queue", queue, offset, offset, ops, (value,))
     other = np.flatnonzero((content.value == value) & (np.arange(len(content.value)) != slot))
     elsewhere = content.slots.where(int(other[0]))[1] if len(other) else offset

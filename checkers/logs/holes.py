@@ -105,8 +105,8 @@ def fill_with_copies(log: LogInput, content: Content) -> LogViolation | None:
     appends = content.appends
     for start, end in _runs(content, holes):
         queue = content.slots.where(int(holes[start]))[0]
-        alive = np.flatnonzero((appends.outcome != FAILED) & ((appends.queue == queue) | (appends.queue < 0)))
-        earliest = alive[appends.invoke[alive].argmin()] if len(alive) else -1
+        possible = np.flatnonzero((appends.outcome != FAILED) & ((appends.queue == queue) | (appends.queue < 0)))
+        earliest = possible[appends.invoke[possible].argmin()] if len(possible) else -1
         if earliest < 0 or appends.invoke[earliest] > deadline[start]:
             return _hole(log, content, int(holes[start]), 1, 0)
         _enter(content, holes[start:end], np.full(end - start, earliest, dtype=np.int64))

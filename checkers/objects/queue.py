@@ -184,9 +184,9 @@ def _fresh_and_once(queue: QueueInput) -> list[Violation]:
         return []
     found = []
     highest = 1 + max(int(queue.d_value.max()), int(queue.e_value.max(initial=-1)))
-    alive = np.zeros(highest, dtype=np.bool_)
-    alive[queue.e_value[queue.e_outcome != FAILED]] = True
-    strange = np.flatnonzero(~alive[queue.d_value])
+    possible = np.zeros(highest, dtype=np.bool_)
+    possible[queue.e_value[queue.e_outcome != FAILED]] = True
+    strange = np.flatnonzero(~possible[queue.d_value])
     if len(strange):
         row = int(strange[0])
         value = int(queue.d_value[row])
@@ -205,8 +205,8 @@ def _fresh_and_once(queue: QueueInput) -> list[Violation]:
 def _by_value(queue: QueueInput, calls: list[Ints], returns: list[Ints], end: int) -> _Values:
     highest = 1 + max(int(queue.d_value.max(initial=-1)), int(queue.e_value.max(initial=-1)))
     e_row, d_row = (np.full(highest, -1, dtype=np.int64) for _ in range(2))
-    alive = np.flatnonzero(queue.e_outcome != FAILED)
-    e_row[queue.e_value[alive]] = alive
+    possible = np.flatnonzero(queue.e_outcome != FAILED)
+    e_row[queue.e_value[possible]] = possible
     # Unknown dequeues of a known value first, the earliest last: one that is known to have happened wins, then that.
     unknown = queue.d_ret == NEVER
     rows = np.lexsort((-queue.d_invoke, ~unknown)) if unknown.any() else np.arange(len(queue.d_value))

@@ -114,9 +114,9 @@ def refuted_queue(queue: QueueInput) -> tuple[Violation, ...]:
     """The first rule that *queue* breaks, with the operations that show it."""
     from checkers.logs.columns import FAILED
 
-    alive = np.flatnonzero(queue.e_outcome != FAILED)
+    possible = np.flatnonzero(queue.e_outcome != FAILED)
     sure = np.flatnonzero(queue.d_ret < NEVER)
-    put = alive[np.lexsort((queue.e_invoke[alive], queue.e_value[alive]))]
+    put = possible[np.lexsort((queue.e_invoke[possible], queue.e_value[possible]))]
     out = sure[np.lexsort((queue.d_ret[sure], queue.d_value[sure]))]
     # The k-th of each value that came out belongs to the k-th that was put in.
     value = queue.d_value[out]

@@ -77,14 +77,15 @@ class RegisterInput:
 class _Values:
     """By value + 1 (place 0 is the initial value): its writer, its block, and the reads of it.
 
-    ``old``: place of the value that its writer swapped away, −1 for a plain write. ``alive``: it was really written.
+    ``old``: place of the value that its writer swapped away, −1 for a plain write. ``is_written``: it was really
+    written.
     """
 
     invoke: Ints
     ret: Ints
     op: Ints
     old: Ints
-    alive: Bools
+    is_written: Bools
     reads_invoke: Ints
     """Greatest invocation of its reads, −1 without any."""
     reads_ret: Ints
@@ -151,29 +152,29 @@ def _values(register: RegisterInput) -> _Values:
     reads_invoke, reads_ret = np.full(size, -1, dtype=np.int64), np.full(size, NEVER, dtype=np.int64)
     np.maximum.at(reads_invoke, register.r_value + 1, register.r_invoke)
     np.minimum.at(reads_ret, register.r_value + 1, register.r_ret)
-    alive = exists & ((ret < NEVER) | (reads_ret < NEVER))
-    _close(alive, exists, old)
+    is_written = exists & ((ret < NEVER) | (reads_ret < NEVER))
+    _close(is_written, exists, old)
     root, depth = np.arange(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    return _Values(invoke, ret, op, old, alive, reads_invoke, reads_ret, root, depth)
+    return _Values(invoke, ret, op, old, is_written, reads_invoke, reads_ret, root, depth)
 
 
-def _close(alive: Bools, exists: Bools, old: Ints) -> None:
+def _close(is_written: Bools, exists: Bools, old: Ints) -> None:
     """What was swapped away by a swap that happened had been written: transitively."""
-    edge = np.flatnonzero(alive & (old >= 0))
+    edge = np.flatnonzero(is_written & (old >= 0))
     while len(edge):
         before = old[edge]
-        new = np.unique(before[exists[before] & ~alive[before]])
-        alive[new] = True
+        new = np.unique(before[exists[before] & ~is_written[before]])
+        is_written[new] = True
         edge = new[old[new] >= 0]
 
 
 def _existence(register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
     """Reads and happened swaps of values that nobody wrote."""
-    stray = np.flatnonzero(~values.alive[register.r_value + 1])
+    stray = np.flatnonzero(~values.is_written[register.r_value + 1])
     if len(stray):
         row = int(stray[0])
         return (Violation("phantom", (int(register.r_value[row]),), (int(register.r_op[row]),), len(stray)),)
-    swaps = np.flatnonzero(values.alive[register.c_new + 1] & ~values.alive[register.c_old + 1])
+    swaps = np.flatnonzero(values.is_written[register.c_new + 1] & ~values.is_written[register.c_old + 1])
     if len(swaps):
         row = int(swaps[0])
         return (Violation("phantom", (int(register.c_old[row]),), (int(register.c_op[row]),), len(swaps)),)
@@ -181,7 +182,7 @@ def _existence(register: RegisterInput, values: _Values) -> tuple[Violation, ...
 
 
 def _swapped_twice(register: RegisterInput, values: _Values) -> tuple[Violation, ...]:
-    happened = np.flatnonzero(values.alive[register.c_new + 1])
+    happened = np.flatnonzero(values.is_written[register.c_new + 1])
     times = np.bincount(register.c_old[happened] + 1, minlength=1)
     twice = np.flatnonzero(times > 1)
     if not len(twice):
@@ -212,7 +213,7 @@ def _evidence(register: RegisterInput, row: int) -> list[int]:
 
 def _link(values: _Values) -> bool:
     """Fill ``root`` and ``depth`` by pointer doubling; false if swaps go round in a circle (a value before itself)."""
-    chained = np.flatnonzero(values.alive & (values.old >= 0))
+    chained = np.flatnonzero(values.is_written & (values.old >= 0))
     if not len(chained):
         return True
     root, depth = values.root, values.depth
@@ -228,7 +229,7 @@ def _link(values: _Values) -> bool:
 
 def _circle(register: RegisterInput, values: _Values) -> Violation:
     """Follow swaps backwards from a value without a root until one comes again."""
-    place = int(np.flatnonzero(values.alive & (values.old >= 0) & (values.old[values.root] >= 0))[0])
+    place = int(np.flatnonzero(values.is_written & (values.old >= 0) & (values.old[values.root] >= 0))[0])
     path: list[int] = []
     while place not in path:
         path.append(place)
@@ -243,7 +244,7 @@ def _order_in_blocks(register: RegisterInput, values: _Values) -> tuple[Violatio
 
     Groups of a block in order: writer of u1, reads of u1, swap to u2, reads of u2, …
     """
-    places = np.flatnonzero(values.alive)
+    places = np.flatnonzero(values.is_written)
     if (values.old >= 0).any():
         places = places[np.lexsort((values.depth[places], values.root[places]))]
     count = len(places)
@@ -292,7 +293,7 @@ class _Blocks:
 
     @staticmethod
     def of(values: _Values) -> _Blocks:
-        places = np.flatnonzero(values.alive)
+        places = np.flatnonzero(values.is_written)
         ret = np.minimum(values.ret[places], values.reads_ret[places])
         invoke = np.maximum(values.invoke[places], values.reads_invoke[places])
         if not (values.old[places] >= 0).any():
@@ -333,7 +334,7 @@ class _Blocks:
 
 
 def _first_return(register: RegisterInput, values: _Values, blocks: _Blocks, block: int) -> int:
-    members = np.flatnonzero(values.alive & (values.root == blocks.root[block]))
+    members = np.flatnonzero(values.is_written & (values.root == blocks.root[block]))
     writer = members[values.ret[members] == blocks.f[block]]
     if len(writer):
         return int(values.op[writer[0]])
@@ -342,7 +343,7 @@ def _first_return(register: RegisterInput, values: _Values, blocks: _Blocks, blo
 
 
 def _last_call(register: RegisterInput, values: _Values, blocks: _Blocks, block: int) -> int:
-    members = np.flatnonzero(values.alive & (values.root == blocks.root[block]))
+    members = np.flatnonzero(values.is_written & (values.root == blocks.root[block]))
     writer = members[values.invoke[members] == blocks.s[block]]
     if len(writer):
         return int(values.op[writer[0]])
@@ -360,7 +361,7 @@ def _refusals_fit(register: RegisterInput, values: _Values, blocks: _Blocks) -> 
     starts[places], ends[places] = begin, end
     known = register.n_old + 1 < len(values.op)
     old = register.n_old[known] + 1
-    stuck = (starts[old] < register.n_invoke[known]) & (register.n_ret[known] < ends[old]) & values.alive[old]
+    stuck = (starts[old] < register.n_invoke[known]) & (register.n_ret[known] < ends[old]) & values.is_written[old]
     return not bool(stuck.any())
 
 
@@ -377,16 +378,16 @@ def _schedule(values: _Values, blocks: _Blocks) -> tuple[Ints, Ints, Ints]:
         (place >= 0) & (blocks.s[backward] < blocks.s[forward][np.maximum(place, 0)]) if len(forward) else place < -1
     )
     instant[backward[inside]] = blocks.s[forward[place[inside]]]
-    alive = np.flatnonzero(values.alive)
-    block = np.searchsorted(blocks.root, values.root[alive])
-    order = np.lexsort((values.depth[alive], values.root[alive], is_forward[block], instant[block]))
-    alive, block = alive[order], block[order]
+    is_written = np.flatnonzero(values.is_written)
+    block = np.searchsorted(blocks.root, values.root[is_written])
+    order = np.lexsort((values.depth[is_written], values.root[is_written], is_forward[block], instant[block]))
+    is_written, block = is_written[order], block[order]
     # A value begins when its writer and everything before it in the block, reads included, has been invoked.
-    floor = np.empty(2 * len(alive), dtype=np.int64)
-    floor[0::2] = np.maximum(values.invoke[alive], instant[block])
-    floor[1::2] = values.reads_invoke[alive]
+    floor = np.empty(2 * len(is_written), dtype=np.int64)
+    floor[0::2] = np.maximum(values.invoke[is_written], instant[block])
+    floor[1::2] = values.reads_invoke[is_written]
     number = np.cumsum(np.append(True, block[1:] != block[:-1])) if len(block) else block
     begin = running_maximum(floor, np.repeat(number, 2))[0::2]
-    begin[alive == 0] = -1
+    begin[is_written == 0] = -1
     end = np.append(begin[1:], NEVER)
-    return alive, begin, end
+    return is_written, begin, end

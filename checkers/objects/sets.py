@@ -111,8 +111,8 @@ def _violations(history: SetInput) -> tuple[Violation, ...]:
 
 def _adds(history: SetInput) -> tuple[_First, _First]:
     size = int(max(history.a_value.max(initial=-1), history.shown.max(initial=-1))) + 1
-    alive, acked = np.flatnonzero(history.a_outcome != FAILED), np.flatnonzero(history.a_outcome == ACKED)
-    return _First.of(history.a_value, history.a_invoke, alive, size), _First.of(
+    possible, acked = np.flatnonzero(history.a_outcome != FAILED), np.flatnonzero(history.a_outcome == ACKED)
+    return _First.of(history.a_value, history.a_invoke, possible, size), _First.of(
         history.a_value, history.a_ret, acked, size
     )
 

@@ -108,8 +108,8 @@ def _times(count: int) -> str:
 
 def _phantoms(history: History, ledger: Ledger) -> list[Anomaly]:
     reads = history.reads
-    foreign = np.flatnonzero(reads.message < 0)
-    anomalies = [_foreign(history, int(row)) for row in _first_places(history, foreign)[:_NAMED].tolist()]
+    unrecognised = np.flatnonzero(reads.message < 0)
+    anomalies = [_unrecognised(history, int(row)) for row in _first_places(history, unrecognised)[:_NAMED].tolist()]
     seen = ledger.where(ledger.seen & (ledger.outcome >= FAIL))
     return anomalies + [_never_stored(history, ledger, message) for message in seen[:_NAMED].tolist()]
 
@@ -121,7 +121,7 @@ def _first_places(history: History, rows: Ints) -> Ints:
     return rows[np.sort(first)]
 
 
-def _foreign(history: History, row: int) -> Anomaly:
+def _unrecognised(history: History, row: int) -> Anomaly:
     reads = history.reads
     op = int(reads.op[row])
     queue = int(history.ops.queue[history.ops.rows(reads.op[row : row + 1])[0]])

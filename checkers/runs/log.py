@@ -228,11 +228,11 @@ def _named(history: History, before: Content | None, violation: LogViolation) ->
         return violation
     value, ops = violation.values[0], history.ops
     sends = np.flatnonzero(ops.f.mask("send") & (ops.message == value))
-    alive = sends[~ops.outcome.mask("fail")[sends]]
+    possible = sends[~ops.outcome.mask("fail")[sends]]
     if violation.kind == "phantom" and len(sends):
-        if len(alive) and not ((ops.queue[alive] >= 0) & (ops.queue[alive] != violation.queue)).all():
+        if len(possible) and not ((ops.queue[possible] >= 0) & (ops.queue[possible] != violation.queue)).all():
             return violation
-        kind, sent = ("wrong-queue", alive[0]) if len(alive) else ("failed-append-visible", sends[0])
+        kind, sent = ("wrong-queue", possible[0]) if len(possible) else ("failed-append-visible", sends[0])
         return replace(violation, kind=kind, ops=(int(ops.op[sent]), *violation.ops))
     was_there = before is not None and bool((before.value == value).any())
     was_there = was_there or (before is not None and bool(ops.outcome.mask("ok", "weak")[sends].any()))

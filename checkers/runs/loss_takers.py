@@ -71,11 +71,11 @@ def alive_at(history: History, ledger: Ledger, losses: list[FaultFact], stored: 
     earlier one, as far as the positions given out since tell."""
     ends = _recovered_ends(history, ledger, losses, stored)
     epoch, position = epoch_of(history, ledger, losses, stored), ledger.position[stored]
-    alive = epoch <= number
+    remaining = epoch <= number
     for earlier in range(number):
         if ends[earlier] >= 0:
-            alive &= (epoch > earlier) | (position < ends[earlier])
-    return stored[alive]
+            remaining &= (epoch > earlier) | (position < ends[earlier])
+    return stored[remaining]
 
 
 def epoch_of(history: History, ledger: Ledger, cuts: list[FaultFact], messages: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The check ``masters``: whom do NameServers call the master of each name, and who made him so?
+"""The check ``masters``: whom do NameServers call the master of each name, and was it promoted?
 
 Question: did a slave become a master by itself? How long had a name no master, and how often did it change?
 
@@ -11,7 +11,7 @@ Measured: ``without_ms``, the longest time a NameServer knew of no master of a n
 master changed from one node to another; ``two_masters_ms``, how long both the old and the promoted master were seen to
 be running under one name.
 
-Limits. To the distance of two looks.
+Limits. To the distance of two observations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.observations import Looked, looks_of
+from checkers.history.observations import Observed, observations_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 NOBODY: Final = "nobody"
@@ -29,64 +29,70 @@ NOBODY: Final = "nobody"
 
 def check_masters(history: History, facts: RunFacts) -> Verdict:
     """Judge every answer; UNKNOWN where there is none."""
-    looks = looks_of(history, "master")
-    if not looks:
+    observations = observations_of(history, "master")
+    if not observations:
         return Verdict("masters", Outcome.UNKNOWN, reasons=("no NameServer said who is master",))
-    anomalies = _self_promoted(facts, looks)
+    anomalies = _self_promoted(facts, observations)
     outcome = Outcome.FAIL if anomalies else Outcome.PASS
-    return Verdict("masters", outcome, tuple(anomalies), _measures(facts, looks))
+    return Verdict("masters", outcome, tuple(anomalies), _measures(facts, observations))
 
 
-def _self_promoted(facts: RunFacts, looks: list[Looked]) -> list[Anomaly]:
+def _self_promoted(facts: RunFacts, observations: list[Observed]) -> list[Anomaly]:
     found: dict[str, Anomaly] = {}
-    for look in looks:
-        for broker, node in look.shown.items():
-            is_expected = node in (NOBODY, facts.cluster.first_master(broker)) or _promoted(facts, node, look)
+    for observation in observations:
+        for broker, node in observation.shown.items():
+            is_expected = node in (NOBODY, facts.cluster.first_master(broker)) or _promoted(facts, node, observation)
             if not is_expected and node not in found:
                 sentence = (
-                    f"{look.node} listed {node} as master of {broker} at {seconds(look.complete_ns)}, and no operator "
-                    f"had made it one."
+                    f"{observation.node} listed {node} as master of {broker} at {seconds(observation.complete_ns)}, "
+                    "and no operator had made it one."
                 )
-                found[node] = Anomaly("self-promoted", sentence, (look.op,), {"broker": broker, "node": node})
+                found[node] = Anomaly("self-promoted", sentence, (observation.op,), {"broker": broker, "node": node})
     return list(found.values())
 
 
-def _promoted(facts: RunFacts, node: str, look: Looked) -> bool:
+def _promoted(facts: RunFacts, node: str, observation: Observed) -> bool:
     """Between an operator's promotion of the node and what NameServers need to forget it after it was taken back."""
     forget_ns = 130_000_000_000
     made = facts.cluster.masterships.get(facts.cluster.broker_of(node), ())
-    return any(m.node == node and m.begin_ns < look.complete_ns < m.end_ns + forget_ns for m in made)
+    return any(m.node == node and m.begin_ns < observation.complete_ns < m.end_ns + forget_ns for m in made)
 
 
-def _measures(facts: RunFacts, looks: list[Looked]) -> dict[str, Any]:
-    servers = sorted({look.node for look in looks})
-    brokers = sorted(looks[0].shown)
-    without = {broker: max(_without_ns(looks, server, broker) for server in servers) for broker in brokers}
+def _measures(facts: RunFacts, observations: list[Observed]) -> dict[str, Any]:
+    servers = sorted({observation.node for observation in observations})
+    brokers = sorted(observations[0].shown)
+    without = {broker: max(_without_ns(observations, server, broker) for server in servers) for broker in brokers}
     return {
-        "looks": len(looks),
+        "observations": len(observations),
         "without_ms": {broker: ns // 1_000_000 for broker, ns in without.items() if ns},
-        "changes": sum(_changes(looks, server, broker) for server in servers for broker in brokers),
-        "masters": {broker: sorted({look.shown[broker] for look in looks} - {NOBODY}) for broker in brokers},
+        "changes": sum(_changes(observations, server, broker) for server in servers for broker in brokers),
+        "masters": {
+            broker: sorted({observation.shown[broker] for observation in observations} - {NOBODY}) for broker in brokers
+        },
         "two_masters_ms": _two_masters_ns(facts) // 1_000_000,
     }
 
 
-def _without_ns(looks: list[Looked], server: str, broker: str) -> int:
+def _without_ns(observations: list[Observed], server: str, broker: str) -> int:
     """The longest stretch of answers without a master."""
     longest = began_ns = -1
-    for look in looks:
-        if look.node != server:
+    for observation in observations:
+        if observation.node != server:
             continue
-        if look.shown[broker] != NOBODY:
+        if observation.shown[broker] != NOBODY:
             began_ns = -1
         else:
-            began_ns = look.complete_ns if began_ns < 0 else began_ns
-            longest = max(longest, look.complete_ns - began_ns)
+            began_ns = observation.complete_ns if began_ns < 0 else began_ns
+            longest = max(longest, observation.complete_ns - began_ns)
     return max(longest, 0)
 
 
-def _changes(looks: list[Looked], server: str, broker: str) -> int:
-    listed = [look.shown[broker] for look in looks if look.node == server and look.shown[broker] != NOBODY]
+def _changes(observations: list[Observed], server: str, broker: str) -> int:
+    listed = [
+        observation.shown[broker]
+        for observation in observations
+        if observation.node == server and observation.shown[broker] != NOBODY
+    ]
     return sum(before != after for before, after in pairwise(listed))
 
 

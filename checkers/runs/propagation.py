@@ -3,8 +3,8 @@
 Question: how long after an act does each node that must show it show it, does it stay so until the next act, and what
 is left of it when a master is lost?
 
-Model. For each act that was obeyed, each node that must show it and each subject: the first look that shows it tells
-the delay, to the distance of two looks. Bounds by subject (:data:`WITHIN`):
+Model. For each act that was obeyed, each node that must show it and each subject: the first observation that shows it
+tells the delay, to the distance of two observations. Bounds by subject (:data:`WITHIN`):
 
     permission of …          3 s    a broker registers a changed permission at once (AdminBrokerProcessor); a
                                     NameServer that is told obeys at once (RouteInfoManager)
@@ -39,7 +39,7 @@ from typing import Any, Final
 
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.observations import Acted, Looked, acts_of, looks_of, shows
+from checkers.history.observations import Acted, Observed, acts_of, observations_of, shows
 from checkers.history.spans import NEVER_NS
 from checkers.runs.replication_bound import JOIN_NS
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -65,7 +65,7 @@ COPIED: Final = (*TABLES, DELAY_FILE)
 
 @dataclass(frozen=True)
 class _Wanted:
-    """One (act, node, subject) and what became of it; ``shown_ns`` −1: no look shows it."""
+    """One (act, node, subject) and what became of it; ``shown_ns`` −1: no observation shows it."""
 
     act: Acted
     node: str
@@ -73,7 +73,7 @@ class _Wanted:
     value: Any
     within_ns: int
     until_ns: int
-    """When the next act on it was invoked, or the last look."""
+    """When the next act on it was invoked, or the last observation."""
     shown_ns: int = -1
 
     @property
@@ -83,8 +83,8 @@ class _Wanted:
 
 def check_effects(history: History, facts: RunFacts) -> Verdict:
     """Judge every act; UNKNOWN where nothing was done, or what was done could not be judged."""
-    acts, looks = acts_of(history), looks_of(history, "look")
-    by_node = _by_node(looks)
+    acts, observations = acts_of(history), observations_of(history, "look")
+    by_node = _by_node(observations)
     wanted = [w for act in acts if act.is_done for w in _wanted(facts, act, acts, by_node)]
     tables = _forgotten(facts, acts, by_node)
     anomalies = [
@@ -97,17 +97,17 @@ def check_effects(history: History, facts: RunFacts) -> Verdict:
     return Verdict("effects", outcome, tuple(anomalies), _measures(facts, acts, wanted, tables), tuple(reasons))
 
 
-def _by_node(looks: list[Looked]) -> dict[str, dict[str, list[Looked]]]:
-    """node → subject → looks that tell of it."""
-    found: dict[str, dict[str, list[Looked]]] = {}
-    for look in looks:
-        for subject in look.shown:
-            found.setdefault(look.node, {}).setdefault(subject, []).append(look)
+def _by_node(observations: list[Observed]) -> dict[str, dict[str, list[Observed]]]:
+    """node → subject → observations that tell of it."""
+    found: dict[str, dict[str, list[Observed]]] = {}
+    for observation in observations:
+        for subject in observation.shown:
+            found.setdefault(observation.node, {}).setdefault(subject, []).append(observation)
     return found
 
 
 def _wanted(
-    facts: RunFacts, act: Acted, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Looked]]]
+    facts: RunFacts, act: Acted, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Observed]]]
 ) -> Iterator[_Wanted]:
     for node, its in act.shows.items():
         for subject, told_value in its.items():
@@ -120,11 +120,11 @@ def _wanted(
             until_ns = last_ns if isinstance(value, int) else min(later, default=last_ns)
             shown_ns = next(
                 (
-                    look.complete_ns
-                    for look in told
-                    if look.complete_ns > act.invoke_ns
-                    and look.invoke_ns <= until_ns
-                    and shows(look.shown[subject], value)
+                    observation.complete_ns
+                    for observation in told
+                    if observation.complete_ns > act.invoke_ns
+                    and observation.invoke_ns <= until_ns
+                    and shows(observation.shown[subject], value)
                 ),
                 -1,
             )
@@ -137,7 +137,8 @@ def _kept(facts: RunFacts, node: str, subject: str, value: Any) -> Any:
 
 
 def within_ns(facts: RunFacts, node: str, subject: str) -> int:
-    """The bound of :data:`WITHIN`, or that of a slave's copy; with the backend's slack and the distance of looks."""
+    """The bound of :data:`WITHIN`, or that of a slave's copy; with the backend's slack and the distance of
+    observations."""
     if _is_copied(facts, node, subject):
         return _copied_within_ns(facts, node, subject)
     bound_ns = next(ns for name, ns in WITHIN.items() if subject == name or subject.startswith(f"{name} "))
@@ -204,17 +205,24 @@ def _not_shown(facts: RunFacts, w: _Wanted) -> Anomaly:
     return Anomaly("not-shown", sentence, (w.act.op,), {"node": w.node, "subject": w.subject})
 
 
-def _gone_again(facts: RunFacts, w: _Wanted, by_node: Mapping[str, Mapping[str, list[Looked]]]) -> Iterator[Anomaly]:
+def _gone_again(facts: RunFacts, w: _Wanted, by_node: Mapping[str, Mapping[str, list[Observed]]]) -> Iterator[Anomaly]:
     if w.shown_ns < 0 or isinstance(w.value, int):
         return
-    for look in by_node[w.node][w.subject]:
-        if w.shown_ns < look.invoke_ns and look.complete_ns < w.until_ns and not shows(look.shown[w.subject], w.value):
-            if not _excused(facts, w, look.complete_ns):
+    for observation in by_node[w.node][w.subject]:
+        if (
+            w.shown_ns < observation.invoke_ns
+            and observation.complete_ns < w.until_ns
+            and not shows(observation.shown[w.subject], w.value)
+        ):
+            if not _excused(facts, w, observation.complete_ns):
                 sentence = (
                     f"{w.node} showed {w.subject} as {w.value!r} after {w.act.name}, and as "
-                    f"{look.shown[w.subject]!r} at {seconds(look.complete_ns)}, although nothing had been told since."
+                    f"{observation.shown[w.subject]!r} at {seconds(observation.complete_ns)}, "
+                    "although nothing had been told since."
                 )
-                yield Anomaly("gone-again", sentence, (w.act.op, look.op), {"node": w.node, "subject": w.subject})
+                yield Anomaly(
+                    "gone-again", sentence, (w.act.op, observation.op), {"node": w.node, "subject": w.subject}
+                )
             return
 
 
@@ -224,8 +232,8 @@ _Lost = tuple[str, str, Acted, int, int]
 """node, subject, the first act of it that is gone, how many are, how old the first was when its master was hit (ns)."""
 
 
-def _forgotten(facts: RunFacts, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Looked]]]) -> list[_Lost]:
-    """Tables whose last look on the master does not show what the master had obeyed a bound before that look."""
+def _forgotten(facts: RunFacts, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Observed]]]) -> list[_Lost]:
+    """Tables whose last observation on the master does not show what the master had obeyed a bound before it."""
     found = []
     for node in sorted({act.node for act in acts}):
         for subject in TABLES:
@@ -279,7 +287,7 @@ def _reasons(acts: list[Acted], wanted: list[_Wanted]) -> list[str]:
     return reasons
 
 
-def _never_told(wanted: list[_Wanted], by_node: Mapping[str, Mapping[str, list[Looked]]]) -> list[str]:
+def _never_told(wanted: list[_Wanted], by_node: Mapping[str, Mapping[str, list[Observed]]]) -> list[str]:
     """Who had to show something, and gave no answer about it in the whole run."""
     silent = dict.fromkeys((w.node, w.subject) for w in wanted if w.subject not in by_node.get(w.node, {}))
     return [f"{node} never told of {subject}" for node, subject in silent]

@@ -123,7 +123,7 @@ class Backend(Protocol):
         """Copy log, configuration and store dump of a node into the run folder; node may be dead."""
 
     def entropy(self) -> int:
-        """One more draw of the run's root generator (the *unseed*); 0 where the world is not deterministic."""
+        """One more draw of the run's root generator (the *final draw*); 0 where the world is not deterministic."""
 
     def close(self) -> None:
         """End every node and give back everything; idempotent, never raises for what is already gone."""

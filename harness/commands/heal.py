@@ -3,10 +3,10 @@
 Question: the harness was killed in mid-fault; is this machine clean again?
 
 Model. Every heal journal on the disk is looked at. One whose run is alive is left alone. The others are undone, newest
-promise first; what is done is said, and the journal goes. What could not be undone stays in its journal, is named, and
+entry first; what is done is said, and the journal goes. What could not be undone stays in its journal, is named, and
 makes the exit code 3; so does a file that cannot be read.
 
-Limits. Only what was promised in a journal is touched; nothing is searched for and nothing is guessed.
+Limits. Only what a heal journal lists is touched; nothing is searched for and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _entry_of(leftover: Leftover, *, is_dry: bool) -> dict[str, Any]:
 
 
 def _dry(leftover: Leftover) -> dict[str, Any]:
-    outstanding = [promise.what for promise in leftover.outstanding]
+    outstanding = [entry.what for entry in leftover.outstanding]
     return _entry(leftover, outstanding=outstanding)
 
 

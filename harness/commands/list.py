@@ -243,7 +243,7 @@ def faults_page() -> str:
     lines = [*_FAULTS]
     for verb in VERBS.values():
         options = "; ".join(_option_text(name, option) for name, option in verb.options.items())
-        lines.append(f"| `{verb.name}` | {verb.summary} | {verb.bites} | {verb.undone_by} | {options} |")
+        lines.append(f"| `{verb.name}` | {verb.summary} | {verb.takes_effect_when} | {verb.undone_by} | {options} |")
     lines += ["", *_selectors(), "", *_RUNBOOK, "", *_ALIASES]
     for name, alias in ALIASES.items():
         where = f"on `{alias.on}`" if alias.on else "(say `on`)"

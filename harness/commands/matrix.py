@@ -99,8 +99,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _plan(arguments: argparse.Namespace) -> Plan:
     from harness import seeds
     from harness.errors import UsageError
-    from harness.fitness import check_fit
     from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, ROWS, Plan, chosen
+    from harness.preflight import check_fit
 
     check_defects(arguments.defect)
     if not 1 <= arguments.jobs <= 64:

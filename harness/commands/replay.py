@@ -3,8 +3,9 @@
 Question: is this run reproducible, and does it still come out like this?
 
 Model. Scenario, seed, backend, target and defects come from the folder. In the simulator the journal must be the same
-byte for byte (SHA-256) and the unseed the same number; if not, the code has changed, or it is not deterministic, and
-that is an error. On real processes the plan and the load are the same and the world is not: only the outcome is told.
+byte for byte (SHA-256) and the final draw the same number; if not, the code has changed, or it is not deterministic,
+and that is an error. On real processes the plan and the load are the same and the world is not: only the outcome is
+told.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     again = _run(folder, None if keep == "none" else arguments.out or folder.parent, terminal)
     result, command = again.result, "" if again.result.folder else f"mqchaos replay {folder}"
     if arguments.json:
-        same = {name: name not in again.differences for name in ("journal", "unseed")} if is_deterministic else {}
+        same = {name: name not in again.differences for name in ("journal", "final_draw")} if is_deterministic else {}
         terminal.document({**document(result, command), "of": folder.name, "same": same})
     show(result, terminal, command)
     if is_deterministic:

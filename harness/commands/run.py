@@ -72,7 +72,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run, show, and say how it went."""
     from harness import junit
     from harness.commands.fetch import make_ready
-    from harness.fitness import check_fit
+    from harness.preflight import check_fit
     from harness.scenario import find
     from harness.scenario_file import load
     from harness.seeds import chosen
@@ -225,7 +225,7 @@ def document(result: RunResult, replay: str = "") -> dict[str, Any]:
         "run": result.run,
         **to_json(result),
         "history_sha256": result.history_sha256,
-        "unseed": f"{result.unseed:#x}",
+        "final_draw": f"{result.final_draw:#x}",
         "interrupted": result.interrupted,
         "measures": dict(result.measures),
         "folder": str(result.folder) if result.folder else None,

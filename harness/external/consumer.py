@@ -58,7 +58,7 @@ class ExternalConsumer(ExternalClient):
         self.last_ns = self.stage.backend.now()
 
         def over() -> None:
-            message, foreign = self._recognised(line)
+            message, unrecognised = self._recognised(line)
             at = list(session.ours(line.at))
             detail: Detail = {"at_ns": at, "times": line.times}
             self.recorder.complete(
@@ -69,7 +69,7 @@ class ExternalConsumer(ExternalClient):
                 detail=detail,
                 offsets=[line.offset],
                 messages=[message],
-                foreign=[(0, foreign)] if foreign else (),
+                unrecognised=[(0, unrecognised)] if unrecognised else (),
             )
             self.give_back(process, "ok")
             self._counts["read"] += 1

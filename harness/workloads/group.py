@@ -142,7 +142,7 @@ class GroupRecorder(Observer):
         elif status not in _TAKEN:
             detail = detail or outcome.remark
         bodies = [(m.stored_in.topic, m.stored_in.queue_id, m.body) for m in outcome.messages]
-        messages, foreign = recognised(
+        messages, unrecognised = recognised(
             bodies, self._recorder.run, self._stage.topic, self._queues[outcome.queue].queue_id
         )
         its = self._stage.classify("pull", status)
@@ -154,7 +154,7 @@ class GroupRecorder(Observer):
             detail=detail,
             offsets=[message.queue_offset for message in outcome.messages],
             messages=messages,
-            foreign=foreign,
+            unrecognised=unrecognised,
             next_offset=outcome.next_offset,
             suggested=outcome.suggested_broker_id,
         )

@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from harness.payload import Body, Foreign, decode, encode
+from harness.payload import Body, Unrecognised, decode, encode
 from harness.recorder import Detail
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import MS, SECOND, Environment, Link
@@ -333,7 +333,7 @@ class MeasuringClient:
 
     def _read(self, op: int, f: str, queue: QueueAddress, records: list[Message], pulled: Pulled) -> None:
         bodies = [(record.topic, record.queue_id, inflated(record)) for record in records]
-        messages, foreign = recognised(bodies, self.recorder.run, self.stage.topic, queue.queue_id)
+        messages, unrecognised = recognised(bodies, self.recorder.run, self.stage.topic, queue.queue_id)
         self.recorder.complete(
             op,
             self.stage.classify(f, "FOUND"),
@@ -341,7 +341,7 @@ class MeasuringClient:
             count=len(records),
             offsets=[record.queue_offset for record in records],
             messages=messages,
-            foreign=foreign,
+            unrecognised=unrecognised,
             next_offset=pulled.next_offset,
             suggested=pulled.suggested,
         )
@@ -352,18 +352,18 @@ def recognised(
 ) -> tuple[list[int], list[tuple[int, str]]]:
     """Message numbers of (topic, queue id, body) as they were read, −1 for what is not ours; of those (index, why)."""
     messages: list[int] = []
-    foreign: list[tuple[int, str]] = []
+    unrecognised: list[tuple[int, str]] = []
     for index, (its_topic, its_queue, data) in enumerate(bodies):
         body = decode(data, run)
         if isinstance(body, Body) and its_queue == queue_id and its_topic == topic:
             messages.append(body.message)
             continue
         messages.append(-1)
-        if isinstance(body, Foreign):
-            foreign.append((index, f"{body.reason}: {body.digest}"))
+        if isinstance(body, Unrecognised):
+            unrecognised.append((index, f"{body.reason}: {body.digest}"))
         else:
-            foreign.append((index, f"message {body.message} of {its_topic}/{its_queue}"))
-    return messages, foreign
+            unrecognised.append((index, f"message {body.message} of {its_topic}/{its_queue}"))
+    return messages, unrecognised
 
 
 def status_of(answer: Answer, success: str) -> str:

@@ -90,7 +90,7 @@ class Member:
         recorder = self._stage.recorder
         queue = recorder.queue(message.queue.topic, message.queue.broker_name, message.queue.queue_id)
         body = decode(message.body, recorder.run)
-        number, foreign = (body.message, "") if isinstance(body, Body) else (-1, f"{body.reason}: {body.digest}")
+        number, unrecognised = (body.message, "") if isinstance(body, Body) else (-1, f"{body.reason}: {body.digest}")
         is_done = number % REFUSED_EVERY > 0 or message.reconsume_times > 0
         op = recorder.invoke(
             self._process.number,
@@ -109,7 +109,7 @@ class Member:
             detail=detail,
             offsets=[message.queue_offset],
             messages=[number],
-            foreign=[(0, foreign)] if foreign else (),
+            unrecognised=[(0, unrecognised)] if unrecognised else (),
         )
         self._counts["read"] += 1
         self.last_ns = self._stage.backend.now()

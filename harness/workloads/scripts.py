@@ -1,17 +1,17 @@
-"""What operators do while there is load, and what they and observers look at: one script each.
+"""What operators do while there is load, and what they and observers ask for: one script each.
 
 Question: which requests change permissions, ordered topics and the tables of a master, and who must show it?
 
     permissions   a second topic; then write permission away and back at the NameServers (205, 327), then the broker's
-                  own permission: read only, write only, both (25 brokerPermission). Looked at: the routes of both
+                  own permission: read only, write only, both (25 brokerPermission). Observed: the routes of both
                   topics at every NameServer
     order         the topic's entry in ORDER_TOPIC_CONFIG is put and deleted at every NameServer (100, 102). Looked
                   at: ``order`` of the topic on every master (21), the route's order text at every NameServer
     metadata      every two seconds one more of each: queues of a topic (17), retry queues of a group (200), a
-                  consumer's offset (15), a delayed message that is due after a second. Looked at: the four tables
+                  consumer's offset (15), a delayed message that is due after a second. Observed: the four tables
                   (21, 201, 43, 45) of masters and slaves, and the slaves' delayOffset.json on their disks
-    ends          nothing is changed. Looked at: the end of the first queue (30) on masters and slaves
-    masters       nothing is changed. Looked at: who is master in the topic's route at every NameServer
+    ends          nothing is changed. Observed: the end of the first queue (30) on masters and slaves
+    masters       nothing is changed. Observed: who is master in the topic's route at every NameServer
 
 Limits. Acts concern the first broker. Of delayed messages the first level only.
 """
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from harness.workloads.looking import Act, FileLook, Look, Script, ScriptPart, Shown
+from harness.workloads.observing import Act, FileQuestion, Question, Script, ScriptPart, Shown
 from harness.workloads.parts import PartHost
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import SECOND
@@ -81,12 +81,12 @@ def _permissions_script(stage: Stage) -> Script:
         request = Command(RequestCode.UPDATE_BROKER_CONFIG, body=f"brokerPermission={number}\n".encode())
         shown = dict.fromkeys(servers, shows(_permission(number)))
         acts.append(Act(_at(stage, percent), "broker_permission", hit.node, hit.address, request, shown))
-    looks = [
-        Look("look", server, address, _route(topic), partial(_permissions, topic))
+    questions = [
+        Question("look", server, address, _route(topic), partial(_permissions, topic))
         for server, address in stage.nameservers.items()
         for topic in (stage.topic, SECOND_TOPIC)
     ]
-    return Script(acts, looks)
+    return Script(acts, questions)
 
 
 def _permissions(topic: str, answer: Command) -> Shown:
@@ -122,14 +122,14 @@ def _order_script(stage: Stage) -> Script:
         for server, address in stage.nameservers.items():
             shows = {server: {"order text of the route": told}, **(at_brokers if server == first else {})}
             acts.append(Act(_at(stage, percent), name, server, address, request, shows))
-    looks = [
+    questions = [
         *(
-            Look("look", server, address, _route(stage.topic), _order_text)
+            Question("look", server, address, _route(stage.topic), _order_text)
             for server, address in stage.nameservers.items()
         ),
-        *(Look("look", m.node, m.address, _ALL_TOPICS, partial(_is_ordered, stage.topic)) for m in masters),
+        *(Question("look", m.node, m.address, _ALL_TOPICS, partial(_is_ordered, stage.topic)) for m in masters),
     ]
-    return Script(acts, looks)
+    return Script(acts, questions)
 
 
 def _order_text(answer: Command) -> Shown:
@@ -166,20 +166,20 @@ def _metadata_script(stage: Stage) -> Script:
             shows = {node: {kind: number} for node in nodes}
             told = partial(_delayed, master.node, slaves) if kind == "delay" else None
             acts.append(Act(at_ns, f"change_{kind}", master.node, master.address, request, shows, told))
-    looks = [
-        look
+    questions = [
+        question
         for node in nodes
-        for look in (
-            Look("look", node, stage.brokers[node], _ALL_TOPICS, _topic_round),
-            Look(
+        for question in (
+            Question("look", node, stage.brokers[node], _ALL_TOPICS, _topic_round),
+            Question(
                 "look", node, stage.brokers[node], Command(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG), _group_round
             ),
-            Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_CONSUMER_OFFSET), _offset_round),
-            Look("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
+            Question("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_CONSUMER_OFFSET), _offset_round),
+            Question("look", node, stage.brokers[node], Command(RequestCode.GET_ALL_DELAY_OFFSET), _delay_round),
         )
     ]
-    files = [FileLook("look", node, DELAY_TABLE, _delay_in_file, {DELAY_FILE: 0}) for node in slaves]
-    return Script(acts, looks, files)
+    files = [FileQuestion("look", node, DELAY_TABLE, _delay_in_file, {DELAY_FILE: 0}) for node in slaves]
+    return Script(acts, questions, files)
 
 
 def _round(number: int) -> list[tuple[str, Command]]:
@@ -250,8 +250,8 @@ def _ends_script(stage: Stage) -> Script:
     """The end of the first queue of each broker, on all its nodes; masters are also asked where they may move to."""
     serving = [stage.addressing.serves(broker) for broker in dict.fromkeys(queue.broker for queue in stage.queues)]
     return Script(
-        looks=[
-            Look("end", node.node, where, _queue_end(stage.topic), partial(_end, node.broker))
+        questions=[
+            Question("end", node.node, where, _queue_end(stage.topic), partial(_end, node.broker))
             for node in stage.addressing.brokers
             for where in ((node.address, _moved(node.address)) if node in serving else (node.address,))
         ]
@@ -288,8 +288,8 @@ def _masters_script(stage: Stage) -> Script:
         return {broker: nodes.get(listed.get(broker, ""), NOBODY) for broker in brokers}
 
     return Script(
-        looks=[
-            Look("master", server, address, _route(stage.topic), listed_masters, dict.fromkeys(brokers, NOBODY))
+        questions=[
+            Question("master", server, address, _route(stage.topic), listed_masters, dict.fromkeys(brokers, NOBODY))
             for server, address in stage.nameservers.items()
         ]
     )

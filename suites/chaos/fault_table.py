@@ -122,7 +122,7 @@ def page(cells: list[Cell]) -> str:
     by_key = {(cell.verb, cell.backend): cell for cell in cells}
     head = "| fault | " + " | ".join(f"`{name}`" for name in BACKENDS) + " | looked at |\n"
     lines = [
-        f"| `{verb}` | {' | '.join(_text(by_key[verb, name]) for name in BACKENDS)} | {VERBS[verb].bites} |"
+        f"| `{verb}` | {' | '.join(_text(by_key[verb, name]) for name in BACKENDS)} | {VERBS[verb].takes_effect_when} |"
         for verb in VERBS
     ]
     seen = [f"| `{c.verb}` | `{c.backend}` | `{json.dumps(c.seen)}` |" for c in cells if c.took_effect is not None]

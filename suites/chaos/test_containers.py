@@ -17,7 +17,7 @@ import pytest
 
 from checkers.verdict import Outcome
 from faults.mechanisms import engine
-from faults.mechanisms.alive import held_tags, is_tag_of
+from faults.mechanisms.run_tags import held_tags, is_tag_of
 from harness.modes import MODES
 from harness.scenario_file import load
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from checkers.history.history import History
-from checkers.history.observations import looks_of
+from checkers.history.observations import observations_of
 from checkers.verdict import Outcome
 from harness.run import RunResult
 from suites.chaos.came_out import Run, came_out
@@ -40,9 +40,9 @@ def test_cl_06_every_change_of_a_permission_shows_in_the_routes_of_all_topics_of
     }
     assert max(after_ms.values()) < SLACK_MS
     shown: dict[str, list[str]] = {}
-    for look in looks_of(history, "look"):
-        for subject, permission in look.shown.items():
-            if look.node == "namesrv-2" and shown.setdefault(subject, [permission])[-1] != permission:
+    for observation in observations_of(history, "look"):
+        for subject, permission in observation.shown.items():
+            if observation.node == "namesrv-2" and shown.setdefault(subject, [permission])[-1] != permission:
                 shown[subject].append(permission)
     for topic in ("chaos", "chaos-second"):
         assert shown[f"permission of broker-a for {topic}"] == ["rw", "r-", "rw", "r-", "-w", "rw"]
@@ -72,9 +72,9 @@ def test_cl_21_with_one_of_two_slaves_stopped_every_send_is_still_promised(show)
 
 def ends(history: History, node: str, begin_ns: int, end_ns: int) -> list[int]:
     return [
-        look.shown["broker-a"]
-        for look in looks_of(history, "end")
-        if look.node == node and begin_ns < look.invoke_ns < end_ns
+        observation.shown["broker-a"]
+        for observation in observations_of(history, "end")
+        if observation.node == node and begin_ns < observation.invoke_ns < end_ns
     ]
 
 
@@ -111,10 +111,24 @@ def test_cl_23_tables_reach_the_slave_later_and_what_is_younger_dies_with_the_ma
 def test_cl_23_the_delay_offsets_lie_in_the_slaves_file_before_it_takes_its_masters_place(show) -> None:
     _, history, facts = show("tables-reach-the-slave")
     (fault,) = facts.faults
-    looks = [look for look in looks_of(history, "look") if look.invoke_ns < fault.begin_ns]
-    in_file = [look.shown["delay in the file"] for look in looks if "delay in the file" in look.shown]
-    on_slave = [look.shown["delay"] for look in looks if look.node == "broker-a-1" and "delay" in look.shown]
-    on_master = [look.shown["delay"] for look in looks if look.node == "broker-a-0" and "delay" in look.shown]
+    observations = [
+        observation for observation in observations_of(history, "look") if observation.invoke_ns < fault.begin_ns
+    ]
+    in_file = [
+        observation.shown["delay in the file"]
+        for observation in observations
+        if "delay in the file" in observation.shown
+    ]
+    on_slave = [
+        observation.shown["delay"]
+        for observation in observations
+        if observation.node == "broker-a-1" and "delay" in observation.shown
+    ]
+    on_master = [
+        observation.shown["delay"]
+        for observation in observations
+        if observation.node == "broker-a-0" and "delay" in observation.shown
+    ]
     assert on_master[-1] - 7 <= in_file[-1] <= on_master[-1] > 40, "one every two seconds, copied every ten"
     assert set(on_slave) == {0}, "4.9 does not read the file that it writes"
 
@@ -132,9 +146,13 @@ def test_cl_39_nobody_but_an_operator_makes_a_master_of_a_slave(show) -> None:
     found = measures(result, "masters")
     assert found["masters"] == {"broker-a": ["broker-a-0"], "broker-b": ["broker-b-0"]}
     (fault,) = facts.faults
-    looks = [look for look in looks_of(history, "master") if look.invoke_ns > fault.inject_ns + 5 * SECOND]
-    assert len(looks) > 200
-    assert {look.shown["broker-a"] for look in looks} == {"nobody"}
+    observations = [
+        observation
+        for observation in observations_of(history, "master")
+        if observation.invoke_ns > fault.inject_ns + 5 * SECOND
+    ]
+    assert len(observations) > 200
+    assert {observation.shown["broker-a"] for observation in observations} == {"nobody"}
     assert found["without_ms"]["broker-a"] > 55_000
 
 

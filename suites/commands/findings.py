@@ -48,7 +48,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Ask, show, record."""
     from harness import junit
     from harness.commands.fetch import make_ready
-    from harness.fitness import check_fit
+    from harness.preflight import check_fit
     from suites.findings import record, report
     from suites.findings.asking import ask_all
     from suites.findings.scenarios import BACKEND

@@ -33,6 +33,6 @@ class DockerBackend(RealBackend):
             client = engine.connect(url)
         except engine.EngineUnavailable as error:
             raise BackendUnavailable(error.what, hint=error.hint) from error
-        network = ContainerNetwork(self._tag, self._owed, client, url, images.image(client, "reference"))
-        launcher = ContainerLauncher(self._tag, self._owed, network, self._target, client, url)
-        return Parts(network, ImageDisks(self._scratch, self._owed), launcher)
+        network = ContainerNetwork(self._tag, self._undo_steps, client, url, images.image(client, "reference"))
+        launcher = ContainerLauncher(self._tag, self._undo_steps, network, self._target, client, url)
+        return Parts(network, ImageDisks(self._scratch, self._undo_steps), launcher)

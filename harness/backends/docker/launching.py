@@ -28,7 +28,7 @@ from harness.backends.backend import Target
 from harness.backends.docker.images import image
 from harness.backends.docker.network import ContainerNetwork
 from harness.backends.process.node import Node
-from harness.backends.process.owed import Owed
+from harness.backends.process.undo_steps import UndoSteps
 from harness.errors import BackendUnavailable, ClusterError
 
 USER: Final = 10001
@@ -71,9 +71,9 @@ class ContainerLauncher:
     """``harness.backends.process.launching.Launcher`` in one engine."""
 
     def __init__(
-        self, tag: str, owed: Owed, network: ContainerNetwork, target: Target, client: docker.DockerClient, url: str
+        self, tag: str, undo_steps: UndoSteps, network: ContainerNetwork, target: Target, client: docker.DockerClient, url: str
     ) -> None:
-        self._tag, self._owed, self._network, self._target = tag, owed, network, target
+        self._tag, self._undo_steps, self._network, self._target = tag, undo_steps, network, target
         self._client, self._url = client, url
         self._made: dict[str, tuple[list[str], dict[str, str]]] = {}
         """Node → what its container was made to run."""
@@ -103,7 +103,7 @@ class ContainerLauncher:
         if node.name in self._made:
             api.remove_container(name)  # it is told something else from now on
         else:
-            self._owed.promise(f"the container of {node.name}", undo.remove_container(self._url, name, self._tag))
+            self._undo_steps.record(f"the container of {node.name}", undo.remove_container(self._url, name, self._tag))
         api.create_container(
             picture,
             name=name,

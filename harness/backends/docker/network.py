@@ -26,7 +26,7 @@ import docker.types
 from faults.levers import HealStep
 from faults.mechanisms import engine, netns, undo
 from harness.backends.process.network import CLIENTS, NamespaceNetwork
-from harness.backends.process.owed import Owed
+from harness.backends.process.undo_steps import UndoSteps
 from harness.errors import BackendUnavailable, ClusterError
 
 PREFIX_LENGTH: Final = 24
@@ -41,12 +41,12 @@ class ContainerNetwork(NamespaceNetwork):
 
     isolation = "containers"
 
-    def __init__(self, tag: str, owed: Owed, client: docker.DockerClient, url: str, image: str) -> None:
+    def __init__(self, tag: str, undo_steps: UndoSteps, client: docker.DockerClient, url: str, image: str) -> None:
         """*image*: any that has ``sleep``."""
-        super().__init__(tag, owed)
+        super().__init__(tag, undo_steps)
         self._client, self._url, self._image = client, url, image
         self._name = f"{undo.FOLDER_PREFIX}{tag}"
-        owed.promise("the network of the containers", undo.remove_network(url, self._name, tag))
+        undo_steps.record("the network of the containers", undo.remove_network(url, self._name, tag))
         self._subnet = self._create()
 
     def host(self, node: str) -> str:
@@ -65,12 +65,12 @@ class ContainerNetwork(NamespaceNetwork):
         return f"{self._name}-{node}-net"
 
     def uncut_steps(self, name: str) -> list[HealStep]:
-        """Nothing: the rules die with the namespaces, which are owed from their making on."""
+        """Nothing: the rules die with the namespaces, whose undo steps exist since they were made."""
         return []
 
     def _make(self, node: str, hosts: Sequence[str]) -> str:
         name = self.keeper(node)
-        self._owed.promise(f"the network container of {node}", undo.remove_container(self._url, name, self._tag))
+        self._undo_steps.record(f"the network container of {node}", undo.remove_container(self._url, name, self._tag))
         api = self._client.api
         try:
             endpoints: Any = {self._name: api.create_endpoint_config(ipv4_address=hosts[0])}  # typed as one of them

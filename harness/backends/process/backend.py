@@ -39,13 +39,13 @@ class ProcessBackend(RealBackend):
     def _make_network(self) -> Network:
         if self._isolation == "loopback" or (lack := scan().namespaces):
             return LoopbackNetwork("plain loopback was asked for" if self._isolation == "loopback" else lack)
-        return NamespaceNetwork(self._tag, self._owed)
+        return NamespaceNetwork(self._tag, self._undo_steps)
 
     def _make_disks(self) -> Disks:
         if self._isolation == "loopback" or (lack := scan().power_cut):
             why = "plain loopback was asked for" if self._isolation == "loopback" else lack
             return FolderDisks(self._scratch, why)
-        return ImageDisks(self._scratch, self._owed)
+        return ImageDisks(self._scratch, self._undo_steps)
 
     def _check_room(self, spec: NodeSpec) -> None:
         """Apache's servers listen on all addresses: on one network only one of each kind has room."""

@@ -17,7 +17,7 @@ from typing import Protocol
 from faults.errors import InjectionFailed
 from faults.levers import LeverRefused
 from faults.mechanisms import loopfs, pidfd, undo, witness
-from harness.backends.process.owed import Owed
+from harness.backends.process.undo_steps import UndoSteps
 
 IMAGE_MIB = 256
 BALLAST = ".ballast"
@@ -49,16 +49,16 @@ class ImageDisks:
 
     can_cut_power = True
 
-    def __init__(self, scratch: Path, owed: Owed) -> None:
-        self._scratch, self._owed = scratch, owed
+    def __init__(self, scratch: Path, undo_steps: UndoSteps) -> None:
+        self._scratch, self._undo_steps = scratch, undo_steps
         self._devices: dict[str, str] = {}
 
     def make(self, node: str) -> Path:
         image, folder = self._scratch / f"{node}.ext4", self._folder(node)
         loopfs.make_image(image, IMAGE_MIB)
-        self._owed.promise(f"the loop device of {node}", undo.detach_loop(image))
+        self._undo_steps.record(f"the loop device of {node}", undo.detach_loop(image))
         self._devices[node] = loopfs.attach(image)
-        self._owed.promise(f"the disk of {node}", undo.unmount(folder))
+        self._undo_steps.record(f"the disk of {node}", undo.unmount(folder))
         loopfs.mount_device(self._devices[node], folder)
         return folder
 

@@ -1,7 +1,8 @@
 """How a node becomes a process: started by ourselves, in the node's network.
 
-Question: what is promised, told to the process, and kept of it, whoever starts it? A :class:`Launcher` starts a node
-that is dead and gives it its :class:`~harness.backends.process.node.Life`; before that it has promised how to end it.
+Question: what is written down, told to the process, and kept of it, whoever starts it? A :class:`Launcher` starts a
+node that is dead and gives it its :class:`~harness.backends.process.node.Life`; before that it has written down how to
+end it.
 
 Limits. One thread at a time (levers run one after another).
 """
@@ -16,7 +17,7 @@ from harness.backends.backend import Target
 from harness.backends.process.client_node import ClientNode
 from harness.backends.process.network import Network
 from harness.backends.process.node import Node
-from harness.backends.process.owed import Owed
+from harness.backends.process.undo_steps import UndoSteps
 
 
 class Launcher(Protocol):
@@ -29,17 +30,17 @@ class Launcher(Protocol):
 class ProcessLauncher:
     """``Launcher`` of plain processes."""
 
-    def __init__(self, tag: str, owed: Owed, network: Network, target: Target) -> None:
+    def __init__(self, tag: str, undo_steps: UndoSteps, network: Network, target: Target) -> None:
         """*tag*: unique to the run on this machine; part of the marker that each process carries."""
-        self._tag, self._owed, self._network, self._target = tag, owed, network, target
+        self._tag, self._undo_steps, self._network, self._target = tag, undo_steps, network, target
         self._entries: dict[str, int] = {}
 
     def start(self, node: Node) -> None:
         argv, environment = self._command(node)
         marker = f"{self._tag}/{node.name}/{node.start_count + 1}"
         if (last := self._entries.pop(node.name, None)) is not None:
-            self._owed.settle(last)
-        self._entries[node.name] = self._owed.promise(f"the process of {node.name}", undo.end_processes(marker))
+            self._undo_steps.undo(last)
+        self._entries[node.name] = self._undo_steps.record(f"the process of {node.name}", undo.end_processes(marker))
         own = {**node.clock_environment(), **node.spec.environment, undo.MARKER: marker}
         node.spawn(self._network.argv(node.name, argv), {**environment, **own})
 

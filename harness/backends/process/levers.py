@@ -76,9 +76,9 @@ class ProcessLevers:
 
     def cut_power(self, node: str) -> None:
         server, process = self._ending(node)
-        alive = process if server.state() != "dead" else None
+        running = process if server.state() != "dead" else None
         try:
-            loss = self._disks.cut_power(node, alive)
+            loss = self._disks.cut_power(node, running)
         except LeverRefused:
             server.is_ending = False
             raise
@@ -164,7 +164,7 @@ class ProcessLevers:
         return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
 
     def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
-        """Processes and disks are owed from their making on; what is left to promise is a sleep, a tracer and a cut."""
+        """Those of processes and disks exist since these were made; left are a sleep, a tracer and a partition."""
         if node_or_cut not in self.nodes():
             return self._network.uncut_steps(node_or_cut)
         if verb == "fail_sync":

@@ -28,7 +28,7 @@ from faults.levers import Cut, LeverRefused
 from faults.mechanisms import netns, nft, redirect, undo
 from faults.mechanisms.redirect import Detour
 from harness.backends.process.network import NamespaceNetwork
-from harness.backends.process.owed import Owed
+from harness.backends.process.undo_steps import UndoSteps
 from harness.cache import cache_folder
 from harness.targets.reference import import_path
 
@@ -73,9 +73,15 @@ class Links:
     empty for who serves nobody."""
 
     def __init__(
-        self, tag: str, scratch: Path, owed: Owed, network: NamespaceNetwork, kind_of: Callable[[str], str]
+        self, tag: str, scratch: Path, undo_steps: UndoSteps, network: NamespaceNetwork, kind_of: Callable[[str], str]
     ) -> None:
-        self._tag, self._scratch, self._owed, self._network, self._kind_of = tag, scratch, owed, network, kind_of
+        self._tag, self._scratch, self._undo_steps, self._network, self._kind_of = (
+            tag,
+            scratch,
+            undo_steps,
+            network,
+            kind_of,
+        )
         self._servers: dict[tuple[str, str], _Server] = {}
         self._shaped: dict[str, _Shaped] = {}
         self._idle: dict[Way, tuple[_Server, str]] = {}
@@ -209,7 +215,7 @@ class Links:
             return known
         argv = toxiproxy.own_argv() if real is None else [str(real)]
         marker, log = f"{self._tag}/{node}/{kind}", self._scratch / f"{node}.{kind}.log"
-        self._owed.promise(f"the proxies of {node}", undo.end_processes(marker))
+        self._undo_steps.record(f"the proxies of {node}", undo.end_processes(marker))
         environment = {undo.MARKER: marker, "PYTHONPATH": import_path()}
         inside = self._network.argv(node, argv)
         server = _Server(node, kind, toxiproxy.Toxiproxy(port=API_PORTS[kind]))

@@ -27,7 +27,7 @@ from typing import Protocol
 
 from faults.levers import Cut, HealStep, LeverRefused, PortClass
 from faults.mechanisms import netns, nft, undo
-from harness.backends.process.owed import Owed
+from harness.backends.process.undo_steps import UndoSteps
 
 PROBE_PORT: dict[PortClass, int] = {"any": 9999, "broker": 10911, "namesrv": 9876, "ha": 10912}
 """Where a probe knocks. ``any``: a port of no class; nobody listens there, and a refusal is an answer."""
@@ -71,9 +71,9 @@ class NamespaceNetwork:
 
     isolation = "namespaces"
 
-    def __init__(self, tag: str, owed: Owed) -> None:
+    def __init__(self, tag: str, undo_steps: UndoSteps) -> None:
         """*tag* goes into the names of the namespaces; unique on this machine."""
-        self._tag, self._owed = tag, owed
+        self._tag, self._undo_steps = tag, undo_steps
         self._hosts: dict[str, str] = {}
         self._namespaces: dict[str, str] = {}
         self._port_count = 0
@@ -112,10 +112,12 @@ class NamespaceNetwork:
 
     def _make(self, node: str, hosts: Sequence[str]) -> str:
         if self._port_count == 0:
-            self._owed.promise("the hub namespace", undo.delete_namespace(netns.namespace_name(self._tag, "hub")))
+            self._undo_steps.record("the hub namespace", undo.delete_namespace(netns.namespace_name(self._tag, "hub")))
             netns.create_hub(self._tag)
         self._port_count += 1
-        self._owed.promise(f"the namespace of {node}", undo.delete_namespace(netns.namespace_name(self._tag, node)))
+        self._undo_steps.record(
+            f"the namespace of {node}", undo.delete_namespace(netns.namespace_name(self._tag, node))
+        )
         return netns.create_node(self._tag, node, self._port_count, hosts)
 
     def namespace(self, node: str) -> str:

@@ -8,8 +8,8 @@ an address of its own. Notes and crashes of both become events. Who makes networ
 The clock is CLOCK_MONOTONIC since the backend was made; notes of server processes carry the same clock and are put on
 it (field ``at_ns``), since they are read up to 50 ms after they were written.
 
-Nothing is left behind: what would outlive us is promised in the heal journal first (``owed.py``), ``close`` undoes it
-(also at interpreter exit), and ``mqchaos heal`` does after a ``kill -9``.
+Nothing is left behind: how to undo what would outlive the harness is in the heal journal first (``undo_steps.py``),
+``close`` undoes it (also at interpreter exit), and ``mqchaos heal`` does after a ``kill -9``.
 
 Limits. Linux. Without root there are neither cuts nor power cuts (``capabilities.py`` says why), and every node must
 listen on its own address only.
@@ -32,7 +32,7 @@ from typing import Any, TypeVar
 from faults.errors import FaultTrouble
 from faults.journal import HealJournal
 from faults.levers.acts import Joined
-from faults.mechanisms import alive, pidfd, undo
+from faults.mechanisms import pidfd, run_tags, undo
 from faults.mechanisms.command import call
 from harness.backends.backend import ClientPeer, NodeSpec, Target
 from harness.backends.process.client_node import ClientNode
@@ -43,8 +43,8 @@ from harness.backends.process.levers import TABLES, ProcessLevers
 from harness.backends.process.links import Links, NoLinks
 from harness.backends.process.network import NamespaceNetwork, Network
 from harness.backends.process.node import Node
-from harness.backends.process.owed import Owed
 from harness.backends.process.turning import TurningLoop
+from harness.backends.process.undo_steps import UndoSteps
 from harness.errors import ClusterError
 from reference_impl.environment import Environment, Role
 from reference_impl.runtime import AsyncioEnvironment, Disk
@@ -75,24 +75,24 @@ class RealBackend:
         self._started_ns = time.monotonic_ns()
         self._folder, self._target = folder.resolve(), target
         self.on_event: Callable[[str, str, dict[str, Any]], None] = lambda node, event, fields: None
-        self._owed = Owed(journal)
-        self._tag = alive.make_tag(run)
+        self._undo_steps = UndoSteps(journal)
+        self._tag = run_tags.make_tag(run)
         self._scratch = Path(tempfile.gettempdir()) / f"{undo.FOLDER_PREFIX}{self._tag}"
         self._nodes: dict[str, Node] = {}
         self._clients: dict[str, AsyncioEnvironment] = {}
         self._alive: dict[str, Callable[[], bool]] = {}
         self._is_closed = False
-        self._sign_of_life = alive.hold(self._tag)
-        self._owed.promise("the temporary folder", undo.remove_folder(self._scratch))
+        self._sign_of_life = run_tags.hold(self._tag)
+        self._undo_steps.record("the temporary folder", undo.remove_folder(self._scratch))
         self._scratch.mkdir(mode=0o755)
         try:
             parts = self._make_parts()
         except BaseException:
-            self._owed.settle_all()
+            self._undo_steps.undo_all()
             self._sign_of_life.close()
             raise
         self._network, self._disks = parts.network, parts.disks
-        self._processes = ProcessLauncher(self._tag, self._owed, self._network, target)
+        self._processes = ProcessLauncher(self._tag, self._undo_steps, self._network, target)
         self._launcher = parts.launcher or self._processes
         self._turning = TurningLoop(self._read_all_notes)
         self._loop = self._turning.loop
@@ -103,7 +103,7 @@ class RealBackend:
 
     def _make_links(self) -> Links | NoLinks:
         if isinstance(self._network, NamespaceNetwork):
-            return Links(self._tag, self._scratch, self._owed, self._network, self._kind_of)
+            return Links(self._tag, self._scratch, self._undo_steps, self._network, self._kind_of)
         return NoLinks("all nodes are on the loopback")
 
     def _kind_of(self, node: str) -> str:
@@ -146,7 +146,7 @@ class RealBackend:
             raise ClusterError(f"cannot make a home for {spec.name}: {error.what}", hint=error.hint) from error
         node = Node(spec, folder, data)
         link = folder / "data"
-        self._owed.promise(f"the link to the disk of {spec.name}", undo.remove_link(link))
+        self._undo_steps.record(f"the link to the disk of {spec.name}", undo.remove_link(link))
         link.symlink_to(data)
         self._nodes[spec.name] = node
 
@@ -287,7 +287,7 @@ class RealBackend:
         self._turning.close()
         self._forces.mend_all()
         try:
-            self._owed.settle_all()
+            self._undo_steps.undo_all()
         finally:
             for node in self._nodes.values():
                 node.reap()

@@ -4,7 +4,7 @@ Question: how can a draw be added in one place without moving every draw elsewhe
 
 Model. A child generator is seeded by SHA-256 of the run's seed and the child's name (``net/broker-a-0>client-1``,
 ``disk/broker-a-0``, ``node/namesrv-1/2``). Children never share state, so their order of creation does not matter.
-The *unseed* is one more draw from every child and from the root, mixed: two runs that differ in a single draw
+The *final draw* is one more draw from every child and from the root, mixed: two runs that differ in a single draw
 anywhere differ in it. It is the cheapest test of determinism there is (FoundationDB).
 
 Limits. Nothing here uses ``hash()``; PYTHONHASHSEED has no influence.
@@ -36,7 +36,7 @@ class Seeds:
             generator = self._children[name] = Random(derive(self.seed, name))
         return generator
 
-    def unseed(self) -> int:
+    def final_draw(self) -> int:
         """64 bits that depend on every draw made so far. Draws once from everything, so a second call differs."""
         digest = sha256(self._root.getrandbits(64).to_bytes(8, "big"))
         for name in sorted(self._children):

@@ -116,8 +116,8 @@ class SimBackend:
             _write_lines(into / "config" / "node.properties", properties)
 
     def entropy(self) -> int:
-        """The unseed: depends on every draw, on the number of events, and on the time."""
-        text = f"{self.seeds.unseed()}/{self.scheduler.events}/{self.scheduler.now}"
+        """The final draw: depends on every draw, on the number of events, and on the time."""
+        text = f"{self.seeds.final_draw()}/{self.scheduler.events}/{self.scheduler.now}"
         return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
 
     def close(self) -> None:

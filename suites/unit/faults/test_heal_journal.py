@@ -24,9 +24,9 @@ from faults.journal import HealJournal
 from faults.levers import HealStep
 
 journal = HealJournal.open("run-1", Path(sys.argv[1]))
-journal.promise("pause broker-a-0", [HealStep("continue_process", {"pid": 7, "start_ticks": 9})])
-gone = journal.promise("isolate broker-b-0", [HealStep("delete_nft_table", {"namespace": "n", "table": "t"})])
-journal.promise("namespace of broker-a-0", [HealStep("unmount", {}), HealStep("delete_namespace", {})])
+journal.record("pause broker-a-0", [HealStep("continue_process", {"pid": 7, "start_ticks": 9})])
+gone = journal.record("isolate broker-b-0", [HealStep("delete_nft_table", {"namespace": "n", "table": "t"})])
+journal.record("namespace of broker-a-0", [HealStep("unmount", {}), HealStep("delete_namespace", {})])
 journal.undone(gone)
 print("ready", flush=True)
 sys.stdin.read()
@@ -79,16 +79,25 @@ def test_an_undo_that_fails_keeps_the_journal_and_does_not_stop_the_others(owner
         heal(open_journals(heal_folder)[0], undo)
     assert "mqchaos heal" in caught.value.hint
     (leftover,) = open_journals(heal_folder)
-    assert [promise.what for promise in leftover.outstanding] == ["namespace of broker-a-0"]
+    assert [entry.what for entry in leftover.outstanding] == ["namespace of broker-a-0"]
     assert heal(leftover, lambda step: None) == ["namespace of broker-a-0"]
 
 
-def test_a_torn_last_line_is_a_promise_whose_act_never_began(owner, heal_folder: Path) -> None:
+def test_a_torn_last_line_is_an_entry_whose_act_never_began(owner, heal_folder: Path) -> None:
     kill_and_wait(owner)
     path = heal_folder / "run-1.jsonl"
     with path.open("ab") as file:
-        file.write(b'{"t": "promise", "entry": 4, "wh')
+        file.write(b'{"t": "undo", "entry": 4, "wh')
     assert len(open_journals(heal_folder)[0].outstanding) == 2
+
+
+def test_a_journal_of_an_older_version_is_read(owner, heal_folder: Path) -> None:
+    """There an entry was called a promise."""
+    kill_and_wait(owner)
+    path = heal_folder / "run-1.jsonl"
+    before = open_journals(heal_folder)
+    path.write_bytes(path.read_bytes().replace(b'{"t": "undo"', b'{"t": "promise"'))
+    assert open_journals(heal_folder) == before
 
 
 def test_every_prefix_of_a_journal_can_be_read(owner, heal_folder: Path) -> None:
@@ -103,7 +112,7 @@ def test_every_prefix_of_a_journal_can_be_read(owner, heal_folder: Path) -> None
     assert counts[-1] == 2
 
 
-@pytest.mark.parametrize("line", [b"rubbish", b"{}", b"7", b'{"t": "promise", "entry": 1}', b'{"t": "head"}'])
+@pytest.mark.parametrize("line", [b"rubbish", b"{}", b"7", b'{"t": "undo", "entry": 1}', b'{"t": "head"}'])
 def test_rubbish_in_the_middle_is_told_with_its_line_and_hides_no_other_journal(heal_folder: Path, line: bytes) -> None:
     HealJournal.open("run-8", heal_folder)
     path = heal_folder / "run-9.jsonl"
@@ -126,10 +135,10 @@ def test_a_promise_is_forced_to_the_disk_before_the_act_may_begin(heal_folder: P
         force(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    entry = journal.promise("pause", [HealStep("continue_process", {"pid": 1})])
-    assert [json.loads(line)["t"] for line in forced] == ["promise"]
+    entry = journal.record("pause", [HealStep("continue_process", {"pid": 1})])
+    assert [json.loads(line)["t"] for line in forced] == ["undo"]
     journal.undone(entry)
-    assert [json.loads(line)["t"] for line in forced] == ["promise", "undone"]
+    assert [json.loads(line)["t"] for line in forced] == ["undo", "undone"]
 
 
 def test_a_journal_that_ends_while_the_folder_is_read_is_none(heal_folder: Path, monkeypatch) -> None:
@@ -154,7 +163,7 @@ def test_nobody_sees_a_journal_without_its_lock(heal_folder: Path, monkeypatch) 
 
 def test_a_run_that_kept_its_promises_leaves_nothing(heal_folder: Path) -> None:
     journal = HealJournal.open("run-2", heal_folder)
-    journal.undone(journal.promise("pause", [HealStep("continue_process", {"pid": 1})]))
+    journal.undone(journal.record("pause", [HealStep("continue_process", {"pid": 1})]))
     journal.close()
     journal.close()
     assert list(heal_folder.iterdir()) == []
@@ -162,10 +171,10 @@ def test_a_run_that_kept_its_promises_leaves_nothing(heal_folder: Path) -> None:
 
 def test_a_run_that_did_not_leaves_its_journal(heal_folder: Path) -> None:
     journal = HealJournal.open("run-2", heal_folder)
-    journal.promise("pause", [HealStep("continue_process", {"pid": 1})])
+    journal.record("pause", [HealStep("continue_process", {"pid": 1})])
     journal.close()
     (leftover,) = open_journals(heal_folder)
-    assert [promise.steps for promise in leftover.outstanding] == [(HealStep("continue_process", {"pid": 1}),)]
+    assert [entry.steps for entry in leftover.outstanding] == [(HealStep("continue_process", {"pid": 1}),)]
 
 
 def test_a_run_has_one_journal(heal_folder: Path) -> None:
@@ -200,12 +209,12 @@ def test_a_promise_that_finds_no_space_is_not_given_and_those_before_it_can_all_
     heal_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = HealJournal.open("run-1", heal_folder)
-    given = [journal.promise(f"p{number}", steps(number)) for number in range(10)]
+    given = [journal.record(f"p{number}", steps(number)) for number in range(10)]
     monkeypatch.setattr("os.posix_fallocate", full)
 
     def give_more() -> None:
         for number in range(10, 100):
-            given.append(journal.promise(f"p{number}", steps(number)))
+            given.append(journal.record(f"p{number}", steps(number)))
 
     with pytest.raises(FaultTrouble, match="no space for the heal journal"):
         give_more()
@@ -214,7 +223,7 @@ def test_a_promise_that_finds_no_space_is_not_given_and_those_before_it_can_all_
     assert [kept.what for kept in reversed(leftover.outstanding)] == [f"p{number}" for number in range(len(given))]
     for entry in given:
         journal.undone(entry)
-    assert open_journals(heal_folder)[0].outstanding == (), "that promises were kept has its space, too"
+    assert open_journals(heal_folder)[0].outstanding == (), "that entries were carried out has its space, too"
     journal.close()
     assert open_journals(heal_folder) == []
 
@@ -236,7 +245,7 @@ def test_what_is_written_by_halves_is_written_whole(heal_folder: Path, monkeypat
     monkeypatch.setattr("os.pwrite", lambda file, data, at: pwrite(file, data[: max(1, len(data) // 2)], at))
     journal = HealJournal.open("run-1", heal_folder)
     for number in range(61):
-        journal.promise(f"p{number}", steps(number))
+        journal.record(f"p{number}", steps(number))
     (leftover,) = open_journals(heal_folder)
     assert (len(leftover.outstanding), leftover.damage) == (61, "")
     journal.close()

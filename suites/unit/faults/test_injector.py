@@ -330,7 +330,7 @@ def test_the_undo_is_on_the_disk_before_the_act(world, fault, heal_folder: Path)
     world.steps = [HealStep("any", {})]
     seen: list[tuple[str, list[str]]] = []
     world.on_call = lambda lever: seen.append(
-        (lever, [promise.what for found in open_journals(heal_folder) for promise in found.outstanding])
+        (lever, [entry.what for found in open_journals(heal_folder) for entry in found.outstanding])
     )
     journal = HealJournal.open("run-1", heal_folder)
     injector = world.injector(fault("pause", "master(broker-a)", hold="1s"), journal=journal)
@@ -348,7 +348,7 @@ def test_a_failed_undo_stays_in_the_journal(world, fault, heal_folder: Path) -> 
     world.broken["resume"] = OSError("gone mad")
     with pytest.raises(UndoFailed):
         injector.heal_all()
-    assert [promise.what for promise in journal.outstanding] == ["pause broker-a-0"]
+    assert [entry.what for entry in journal.outstanding] == ["pause broker-a-0"]
 
 
 def test_a_change_of_one_fault_moves_the_draws_of_no_other(world, fault) -> None:

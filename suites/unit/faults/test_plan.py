@@ -104,5 +104,5 @@ def test_every_verb_says_what_it_does_and_how_it_is_proved() -> None:
         "partition", "isolate", "slow_link", "drop_frames", "step_clock", "reconfigure", "promote",
     ]  # fmt: skip
     for verb in VERBS.values():
-        assert all((verb.summary, verb.bites, verb.undone_by))
+        assert all((verb.summary, verb.takes_effect_when, verb.undone_by))
         assert all(option.choices == () or option.default in option.choices for option in verb.options.values())

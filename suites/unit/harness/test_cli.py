@@ -13,7 +13,7 @@ import pytest
 
 from faults.journal import HealJournal
 from faults.levers import HealStep
-from faults.mechanisms.alive import hold, make_tag
+from faults.mechanisms.run_tags import hold, make_tag
 from harness import cli
 from harness.errors import EXIT_ERROR, EXIT_PASS, EXIT_USAGE, BackendUnavailable
 
@@ -213,7 +213,7 @@ def heal_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def leave_behind(folder: Path, steps: list[HealStep]) -> None:
     """A journal of a run that is no more."""
     journal = HealJournal.open("run-1", folder)
-    journal.promise("scratch folder", steps)
+    journal.record("scratch folder", steps)
     journal.close()
 
 
@@ -253,7 +253,7 @@ def test_a_damaged_journal_does_not_keep_the_others_from_being_healed(heal_state
 
 def test_heal_leaves_a_living_run_alone(heal_state: Path, capsys) -> None:
     journal = HealJournal.open("run-2", heal_state)
-    journal.promise("pause", [HealStep("continue_process", {"pid": 1, "start_ticks": 1})])
+    journal.record("pause", [HealStep("continue_process", {"pid": 1, "start_ticks": 1})])
     assert typed(capsys, "heal") == (EXIT_PASS, f"run-2: alive (pid {os.getpid()}), left alone\n", "")
     journal.close()
 

@@ -110,7 +110,7 @@ def test_a_replay_is_the_same_byte_for_byte_in_another_process_with_another_hash
             check=False,
         )
         assert done.returncode == EXIT_PASS, done.stderr
-        assert json.loads(done.stdout)["same"] == {"journal": True, "unseed": True}
+        assert json.loads(done.stdout)["same"] == {"journal": True, "final_draw": True}
         assert "identical: journal SHA-256" in done.stderr
     assert len(kept(folder)) == 1
 
@@ -118,10 +118,10 @@ def test_a_replay_is_the_same_byte_for_byte_in_another_process_with_another_hash
 def test_a_replay_that_differs_is_an_error_that_says_why(typed, folder: Path) -> None:
     typed("run", "small.yaml", "--seed", "5")
     run = folder / "runs" / "latest"
-    runfolder.write_run(run, runfolder.read_run(run) | {"unseed": "0x1", "commit": "000000000000"})
+    runfolder.write_run(run, runfolder.read_run(run) | {"final_draw": "0x1", "commit": "000000000000"})
     code, _, err = typed("replay", "runs/latest")
     assert code == EXIT_ERROR
-    assert "error: the replay differs in unseed\n  hint: the code is another: it ran at commit 000000000000" in err
+    assert "error: the replay differs in final_draw\n  hint: the code is another: it ran at commit 000000000000" in err
 
 
 def test_a_failing_run_is_replayed_with_its_defect(typed) -> None:
@@ -149,7 +149,7 @@ def test_check_finishes_a_run_whose_harness_was_killed(typed, folder: Path) -> N
     for path in [*run.glob("*.parquet"), run / "verdict.json", run / "report.html"]:
         path.unlink()
     started = runfolder.read_run(run)
-    runfolder.write_run(run, {k: v for k, v in started.items() if k not in ("history_sha256", "unseed", "verdict")})
+    runfolder.write_run(run, {k: v for k, v in started.items() if k not in ("history_sha256", "final_draw", "verdict")})
     code, out, _ = typed("check", "runs/latest")
     assert code == EXIT_UNKNOWN
     assert "the run ended in phase" in out

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.payload import HEAD_SIZE, Body, Foreign, decode, encode
+from harness.payload import HEAD_SIZE, Body, Unrecognised, decode, encode
 
 RUN = 0xC0FFEE
 u64 = st.integers(0, 2**64 - 1)
@@ -33,13 +33,13 @@ def test_any_changed_byte_is_seen(body, size, data):
     place = data.draw(st.integers(0, size - 1))
     flip = data.draw(st.integers(1, 255))
     broken = whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :]
-    assert isinstance(decode(broken, RUN), Foreign)
+    assert isinstance(decode(broken, RUN), Unrecognised)
 
 
 @given(bodies, st.integers(HEAD_SIZE + 1, 80), st.data())
 def test_a_shortened_body_is_seen(body, size, data):
     """The CRC covers the filler, so a body that was cut off is not whole."""
-    assert isinstance(decode(encode(body, size)[: data.draw(st.integers(0, size - 1))], RUN), Foreign)
+    assert isinstance(decode(encode(body, size)[: data.draw(st.integers(0, size - 1))], RUN), Unrecognised)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_a_shortened_body_is_seen(body, size, data):
         (encode(Body(RUN, 7, 0, 0), 40)[:-1] + b"!", "damaged (claims to be message 7)"),
     ],
 )
-def test_what_is_foreign_says_why(data, reason):
+def test_a_body_that_is_not_recognised_says_why(data, reason):
     answer = decode(data, RUN)
-    assert isinstance(answer, Foreign)
+    assert isinstance(answer, Unrecognised)
     assert answer.reason == reason
     assert len(answer.digest) == 16
 

@@ -10,7 +10,7 @@ import pytest
 from faults.plan import bind_fault
 from harness.backends.backend import NodeSpec
 from harness.errors import ScenarioError, UsageError
-from harness.fitness import check_properties
+from harness.preflight import check_properties
 from harness.run import run_scenario
 from harness.scenario import Scenario, Topology, server_names
 from harness.scenario_file import parse

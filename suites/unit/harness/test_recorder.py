@@ -35,7 +35,9 @@ def record(path=None) -> Recorder:
     r.complete(s0, "ok", "SEND_OK", offset=0, position=4096)
     r.event("fault", fault="f0", step="inject", node="broker-a-0", detail={"do": "kill"})
     pull = r.invoke(p, "pull", queue=queue, offset=0, node="broker-a-0")
-    r.complete(pull, "ok", "FOUND", count=3, offsets=[0, 1, 2], messages=[m0, m1, -1], foreign=[(2, "not ours: 0a0b")])
+    r.complete(
+        pull, "ok", "FOUND", count=3, offsets=[0, 1, 2], messages=[m0, m1, -1], unrecognised=[(2, "not ours: 0a0b")]
+    )
     assert s1 == 1
     return r
 

@@ -24,8 +24,8 @@ def folder(tmp_path):
 def test_a_simulated_run_comes_out_the_same_byte_for_byte(folder, tmp_path):
     again = replay(folder, out=tmp_path / "again")
     assert again.is_same
-    digest, unseed = again.result.history_sha256, again.result.unseed
-    assert again.sentence == f"identical: journal SHA-256 {digest[:16]}…, unseed {unseed:#x}"
+    digest, final_draw = again.result.history_sha256, again.result.final_draw
+    assert again.sentence == f"identical: journal SHA-256 {digest[:16]}…, final draw {final_draw:#x}"
     kept = again.result.folder / "journal.jsonl"
     assert kept.read_bytes() == (folder / "journal.jsonl").read_bytes()
 
@@ -59,11 +59,20 @@ def test_the_first_line_that_differs_is_shown(folder):
     assert '"ns":1,' in again.sentence
 
 
-def test_another_unseed_is_a_difference(folder):
-    runfolder.write_run(folder, runfolder.read_run(folder) | {"unseed": "0x1"})
+def test_another_final_draw_is_a_difference(folder):
+    runfolder.write_run(folder, runfolder.read_run(folder) | {"final_draw": "0x1"})
     differences = replay(folder).differences
-    assert list(differences) == ["unseed"]
-    assert differences["unseed"].startswith("the unseed was 0x1, now 0x")
+    assert list(differences) == ["final_draw"]
+    assert differences["final_draw"].startswith("the final draw was 0x1, now 0x")
+
+
+def test_a_folder_of_an_older_version_is_compared(folder):
+    """There the final draw was called *unseed*."""
+    run = runfolder.read_run(folder)
+    runfolder.write_run(folder, {**run, "unseed": run["final_draw"]} | {"final_draw": None})
+    text = (folder / "run.json").read_text().replace('"final_draw": null', '"other": null')
+    (folder / "run.json").write_text(text)
+    assert replay(folder).is_same
 
 
 def test_the_journal_of_a_killed_run_must_be_the_beginning_of_the_new_one(folder):

@@ -100,23 +100,23 @@ def test_other_loads_pass_through_the_same_phases(load, f, tmp_path):
 
 def test_the_same_seed_gives_the_same_history_another_seed_another():
     first, again, other = (run_scenario(tiny(CUT), seed=seed, keep="none") for seed in (5, 5, 6))
-    assert (first.history_sha256, first.unseed) == (again.history_sha256, again.unseed)
+    assert (first.history_sha256, first.final_draw) == (again.history_sha256, again.final_draw)
     assert first.history_sha256 != other.history_sha256
-    assert first.unseed != other.unseed
+    assert first.final_draw != other.final_draw
 
 
 def test_what_is_kept_and_who_watches_changes_nothing(tmp_path):
     seen = []
     kept = run_scenario(tiny(CUT), seed=5, out=tmp_path, on_progress=seen.append)
     unkept = run_scenario(tiny(CUT), seed=5, keep="none")
-    assert (kept.history_sha256, kept.unseed) == (unkept.history_sha256, unkept.unseed)
+    assert (kept.history_sha256, kept.final_draw) == (unkept.history_sha256, unkept.final_draw)
     assert {progress.phase for progress in seen} >= {"steady", "faults"}
 
 
 def test_the_hash_seed_of_the_interpreter_changes_nothing():
     code = (
         "from suites.unit.harness.tiny import CUT, tiny; from harness.run import run_scenario;"
-        "r = run_scenario(tiny(CUT, brokers=2), seed=9, keep='none'); print(r.history_sha256, r.unseed)"
+        "r = run_scenario(tiny(CUT, brokers=2), seed=9, keep='none'); print(r.history_sha256, r.final_draw)"
     )
     said = [
         subprocess.run(

@@ -151,4 +151,4 @@ def test_a_record_of_another_queue_is_recognised_by_what_it_says_itself() -> Non
     record.on_pull(None, outcome)  # type: ignore[arg-type]
     ((_, fields),) = stage.completed
     assert fields["messages"] == [40, -1]
-    assert fields["foreign"] == [(1, "message 41 of chaos/1")]
+    assert fields["unrecognised"] == [(1, "message 41 of chaos/1")]

@@ -23,10 +23,10 @@ from suites.unit.process.tiny_world import TinyWorld
 
 world = TinyWorld(Path(sys.argv[1]), sys.argv[2])
 world.start("broker-a-0")
-world.journal.promise("pause broker-a-0", world.levers.heal_steps("pause", "broker-a-0"))
+world.journal.record("pause broker-a-0", world.levers.heal_steps("pause", "broker-a-0"))
 world.do(world.levers.pause, "broker-a-0")
 if world.backend.isolation == "namespaces":
-    world.journal.promise("cut", world.levers.heal_steps("partition", "cut"))
+    world.journal.record("cut", world.levers.heal_steps("partition", "cut"))
     world.do(world.levers.cut, Cut("cut", ("client-1",), ("broker-a-0",)))
 print(world.backend._tag, flush=True)
 sys.stdin.read()
@@ -81,7 +81,7 @@ def test_everything_is_healed_by_another_process(tmp_path: Path, isolation: str)
 
 def test_healing_twice_is_no_error(tmp_path: Path) -> None:
     tag = killed_harness(tmp_path, "loopback")
-    steps = [step for promise in the_journal(tmp_path).outstanding for step in promise.steps]
+    steps = [step for entry in the_journal(tmp_path).outstanding for step in entry.steps]
     for step in [*steps, *steps]:
         undo.carry_out(step)
     assert not any(leftovers_of(tag).values())

@@ -316,7 +316,7 @@ def test_close_leaves_nothing(tmp_path: Path) -> None:
     assert netns.list_namespaces(tag) == []
     assert [point for point in loopfs.mount_points() if tag in point] == []
     assert not world.backend._scratch.exists()
-    assert not world.journal.path.exists(), "nothing is owed"
+    assert not world.journal.path.exists(), "nothing is to be undone"
 
 
 def _tag_of(backend: ProcessBackend) -> str:

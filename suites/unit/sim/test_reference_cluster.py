@@ -54,7 +54,7 @@ def test_a_load_is_carried_through_a_fault(flush: str, fault: str) -> None:
 
 
 def digest(result: RunResult) -> list[str]:
-    return [result.history_sha256, f"{result.unseed:#x}", result.outcome.name]
+    return [result.history_sha256, f"{result.final_draw:#x}", result.outcome.name]
 
 
 def digest_elsewhere(hash_seed: str) -> list[str]:

@@ -88,15 +88,15 @@ def test_seeds_are_told_apart() -> None:
 
 @pytest.mark.parametrize("child", ["net", "disk/a", "new"])
 def test_the_unseed_tells_of_a_single_draw_anywhere(child: str) -> None:
-    def unseed(extra: bool) -> int:
+    def final_draw(extra: bool) -> int:
         seeds = Seeds(7)
         seeds.child("net"), seeds.child("disk/a")
         if extra:
             seeds.child(child).getrandbits(1)
-        return seeds.unseed()
+        return seeds.final_draw()
 
-    assert unseed(False) == unseed(False)
-    assert unseed(True) != unseed(False)
+    assert final_draw(False) == final_draw(False)
+    assert final_draw(True) != final_draw(False)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))

@@ -1,4 +1,4 @@
-"""The backend around the machinery: hosts, port classes, clients, collecting, budgets, the unseed, disk levers."""
+"""The backend around the machinery: hosts, port classes, clients, collecting, budgets, the final draw, disk levers."""
 
 from __future__ import annotations
 
@@ -71,15 +71,15 @@ def test_perform_does_the_work() -> None:
 
 
 def test_the_unseed_depends_on_what_was_drawn_and_on_the_number_of_events() -> None:
-    def unseed(sends: int, wait_ns: int = SECOND) -> int:
+    def final_draw(sends: int, wait_ns: int = SECOND) -> int:
         pair = Pair()
         for _ in range(sends):
             pair.send(b"x")
         pair.run(wait_ns)
         return pair.world.entropy()
 
-    assert unseed(3) == unseed(3)
-    assert len({unseed(3), unseed(4), unseed(3, 2 * SECOND)}) == 3
+    assert final_draw(3) == final_draw(3)
+    assert len({final_draw(3), final_draw(4), final_draw(3, 2 * SECOND)}) == 3
 
 
 def test_budgets_end_a_run_with_their_name() -> None:

@@ -15,7 +15,7 @@ from suites.unit.sim.toys import PORT, LogClient, LogServer, ToyTarget, spec
 
 
 def trace(seed: int) -> str:
-    """Hash of every event, every note, the unseed and the answers to the clients."""
+    """Hash of every event, every note, the final draw and the answers to the clients."""
     digest = sha256()
     target = ToyTarget(lambda node: LogServer(dict(node.properties)))
     world = SimBackend(target, seed, trace=lambda *event: digest.update(repr(event).encode()))

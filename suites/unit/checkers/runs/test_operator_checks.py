@@ -21,7 +21,7 @@ def act(build: Build, ms: int, name: str, shows: dict, status: str = "OK") -> No
     build.op("act", ms, ms + 5, status, node="broker-a-0", detail=json.dumps({"act": name, "shows": shows}))
 
 
-def looks(build: Build, f: str, node: str, begin: int, end: int, shown: dict) -> None:
+def observe(build: Build, f: str, node: str, begin: int, end: int, shown: dict) -> None:
     for ms in range(begin, end, 500):
         build.op(f, ms, ms + 1, "OK", node=node, detail=json.dumps(shown))
 
@@ -37,9 +37,9 @@ def changed(shown_ms: int, again_ms: int = 60_000) -> Verdict:
     """Write permission is taken at 10 s, shown from *shown_ms* on, and not any more from *again_ms* on."""
     build = Build()
     act(build, 10_000, "wipe_write_permission", {"namesrv-1": {PERMISSION: "r-"}})
-    looks(build, "look", "namesrv-1", 0, shown_ms, {PERMISSION: "rw"})
-    looks(build, "look", "namesrv-1", shown_ms, again_ms, {PERMISSION: "r-"})
-    looks(build, "look", "namesrv-1", again_ms, 61_000, {PERMISSION: "rw"})
+    observe(build, "look", "namesrv-1", 0, shown_ms, {PERMISSION: "rw"})
+    observe(build, "look", "namesrv-1", shown_ms, again_ms, {PERMISSION: "r-"})
+    observe(build, "look", "namesrv-1", again_ms, 61_000, {PERMISSION: "rw"})
     return check_effects(build.history(), build.facts(mode="multi-master"))
 
 
@@ -72,7 +72,7 @@ def test_an_act_shows_in_time_and_stays(shown_ms: int, again_ms: int, found: lis
 def test_a_fault_excuses_only_while_it_lasts_and_as_long_again_as_the_bound(begin_ms, heal_ms, found) -> None:
     build = Build()
     act(build, 10_000, "wipe_write_permission", {"namesrv-1": {PERMISSION: "r-"}})
-    looks(build, "look", "namesrv-1", 0, 58_000, {PERMISSION: "rw"})
+    observe(build, "look", "namesrv-1", 0, 58_000, {PERMISSION: "rw"})
     build.fault("kill", "broker-a-0", begin_ms, begin_ms + 1, heal=heal_ms)
     assert kinds(check_effects(build.history(), build.facts(mode="multi-master"))) == found
 
@@ -80,7 +80,7 @@ def test_a_fault_excuses_only_while_it_lasts_and_as_long_again_as_the_bound(begi
 def test_what_a_lost_disk_took_along_need_not_be_shown_later() -> None:
     build = Build()
     act(build, 10_000, "change_offset", {"broker-a-1": {"offset": 7}})
-    looks(build, "look", "broker-a-1", 0, 60_000, {"offset": 6})
+    observe(build, "look", "broker-a-1", 0, 60_000, {"offset": 6})
     build.fault("adopt_slave", "broker-a-0", 12_000, 12_001, heal=14_000)
     assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == []
 
@@ -88,7 +88,7 @@ def test_what_a_lost_disk_took_along_need_not_be_shown_later() -> None:
 def test_a_node_that_never_tells_of_what_it_must_show_proves_nothing() -> None:
     build = Build()
     act(build, 10_000, "change_delay", {"broker-a-0": {"delay": 1}, "broker-a-1": {"delay in the file": 1}})
-    looks(build, "look", "broker-a-0", 0, 60_000, {"delay": 1})
+    observe(build, "look", "broker-a-0", 0, 60_000, {"delay": 1})
     verdict = check_effects(build.history(), build.facts(mode=ASYNC))
     assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, ("broker-a-1 never told of delay in the file",))
 
@@ -97,8 +97,8 @@ def test_a_node_that_never_tells_of_what_it_must_show_proves_nothing() -> None:
 def test_a_slave_finds_its_master_again_with_its_next_registration(shown_ms: int, found: list[str]) -> None:
     build = Build()
     act(build, 10_000, "change_delay", {"broker-a-1": {"delay in the file": 1}})
-    looks(build, "look", "broker-a-1", 0, shown_ms, {"delay in the file": 0})
-    looks(build, "look", "broker-a-1", shown_ms, 120_000, {"delay in the file": 1})
+    observe(build, "look", "broker-a-1", 0, shown_ms, {"delay in the file": 0})
+    observe(build, "look", "broker-a-1", shown_ms, 120_000, {"delay in the file": 1})
     build.fault("kill", "broker-a-0", 12_000, 12_001, heal=50_000)
     assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == found
 
@@ -110,7 +110,7 @@ def test_the_delay_is_that_of_the_first_look_which_shows_it() -> None:
 def test_a_refused_act_proves_nothing() -> None:
     build = Build()
     act(build, 10_000, "wipe_write_permission", {"namesrv-1": {PERMISSION: "r-"}}, status="SYSTEM_ERROR")
-    looks(build, "look", "namesrv-1", 0, 20_000, {PERMISSION: "rw"})
+    observe(build, "look", "namesrv-1", 0, 20_000, {PERMISSION: "rw"})
     verdict = check_effects(build.history(), build.facts(mode="multi-master"))
     assert verdict.outcome is Outcome.UNKNOWN
     assert "never obeyed: SYSTEM_ERROR" in verdict.reasons[0]
@@ -122,11 +122,11 @@ def copied(after_ms: int, *, lost_since_ms: int = 0, replaced: bool = True, targ
     build = Build()
     for number in range(1, 80):
         act(build, number * 1000, "change_offset", {node: {"offset": number} for node in ("broker-a-0", "broker-a-1")})
-        looks(build, "look", "broker-a-0", number * 1000 + 10, number * 1000 + 11, {"offset": number})
-        looks(build, "look", "broker-a-1", number * 1000 + after_ms, number * 1000 + after_ms + 1, {"offset": number})
+        observe(build, "look", "broker-a-0", number * 1000 + 10, number * 1000 + 11, {"offset": number})
+        observe(build, "look", "broker-a-1", number * 1000 + after_ms, number * 1000 + after_ms + 1, {"offset": number})
     if lost_since_ms:
         build.fault("adopt_slave" if replaced else "kill", "broker-a-0", 80_000, 80_001, heal=82_000)
-        looks(build, "look", "broker-a-0", 95_000, 96_000, {"offset": lost_since_ms // 1000 - 1})
+        observe(build, "look", "broker-a-0", 95_000, 96_000, {"offset": lost_since_ms // 1000 - 1})
     return check_effects(build.history(), build.facts(mode=ASYNC, target=target))
 
 
@@ -164,8 +164,8 @@ def test_a_lost_master_takes_along_what_its_slave_could_not_have(since_ms: int, 
 def test_only_4_9_takes_the_mark_of_an_ordered_topic_away(target: str, later: str, found: list[str]) -> None:
     build = Build()
     act(build, 10_000, "delete_order", {"broker-a-0": {"topic is ordered": "no"}})
-    looks(build, "look", "broker-a-0", 0, 20_000, {"topic is ordered": "yes"})
-    looks(build, "look", "broker-a-0", 20_000, 61_000, {"topic is ordered": later})
+    observe(build, "look", "broker-a-0", 0, 20_000, {"topic is ordered": "yes"})
+    observe(build, "look", "broker-a-0", 20_000, 61_000, {"topic is ordered": later})
     assert kinds(check_effects(build.history(), build.facts(mode="multi-master", target=target))) == found
 
 
@@ -178,7 +178,7 @@ def listed(*spans: tuple[int, int, str], promoted_ms: int = -1) -> Verdict:
     if promoted_ms >= 0:
         build.fault("promote", "broker-a-1", promoted_ms, promoted_ms + 2_000, heal=70_000, fault="f2")
     for begin, end, node in spans:
-        looks(build, "master", "namesrv-1", begin, end, {"broker-a": node})
+        observe(build, "master", "namesrv-1", begin, end, {"broker-a": node})
     return check_masters(build.history(), build.facts(mode=ASYNC))
 
 

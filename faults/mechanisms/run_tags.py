@@ -4,10 +4,10 @@ Question: there are namespaces, processes and folders of ours. Does the run that
 its heal journal?
 
 Model. All that a run makes on the machine has its *tag* in its name. The run holds an abstract Unix socket with that
-tag: it is nowhere on a disk, the kernel drops it with the process, however that ends, and shows it to everybody who
-looks (``/proc/net/unix``), whatever his user, home and temporary folder.
+tag: it is nowhere on a disk, the kernel drops it with the process, however that ends, and shows it to everybody
+(``/proc/net/unix``), whatever the user, home and temporary folder.
 
-Limits. Linux. Names of such sockets belong to a network namespace: who looks from another one sees none.
+Limits. Linux. Names of such sockets belong to a network namespace: a process in another one sees none.
 """
 
 from __future__ import annotations

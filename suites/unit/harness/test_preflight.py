@@ -9,7 +9,7 @@ import pytest
 from faults.plan import bind_fault
 from harness.backends.process import capabilities
 from harness.errors import BackendUnavailable, UsageError
-from harness.fitness import check_fit, check_mode, check_plan, check_plantable
+from harness.preflight import check_fit, check_mode, check_plan, check_plantable
 from harness.run import run_scenario
 from harness.scenario import Scenario, Topology, server_names
 from harness.worlds import open_target

@@ -1,15 +1,15 @@
-"""Looking and acting: a client that asks nodes what they know, again and again, and changes it at set times.
+"""Observing and acting: a client that asks nodes what they know, again and again, and changes it at set times.
 
 Question: when is what an operator did to one node seen on the others?
 
 Model. An :class:`Act` is one request at one instant of the load, an op ``act``: ``node`` who was told, ``detail`` its
-name and what must be seen where, ``{"act": …, "shows": {node: {subject: value}}}``. A :class:`Look` is one question to
-one node, asked every half second, an op of the kind it names (``look``, ``end``, ``master``): ``detail`` subject →
+name and what must be seen where, ``{"act": …, "shows": {node: {subject: value}}}``. A :class:`Question` is one question
+to one node, asked every half second, an op of the kind it names (``look``, ``end``, ``master``): ``detail`` subject →
 value. So the delay between an act and its effect is known to half a second, on each node. Which delays are right is for
 the checkers to say.
 
 Limits. One question to one node at a time: a node that hangs is asked again when it has answered or the time-out has
-passed. What only lies in a file of a node is looked at there (:class:`FileLook`); no node is asked for that.
+passed. What only lies in a file of a node is read there (:class:`FileQuestion`); no node is asked for that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Look:
+class Question:
     """``read`` takes what a good answer says; ``absent`` is said by an answer that the thing does not exist."""
 
     f: str
@@ -58,9 +58,9 @@ class Look:
 
 
 @dataclass(frozen=True)
-class FileLook:
-    """A look at a table of ``node`` on its disk; ``read`` takes what the file holds, ``absent`` is said where there is
-    none."""
+class FileQuestion:
+    """A question about a table of ``node`` on its disk; ``read`` takes what the file holds, ``absent`` is said where
+    there is none."""
 
     f: str
     node: str
@@ -74,17 +74,17 @@ class Script:
     """What one client does in a run."""
 
     acts: Sequence[Act] = ()
-    looks: Sequence[Look] = ()
-    file_looks: Sequence[FileLook] = ()
+    questions: Sequence[Question] = ()
+    file_questions: Sequence[FileQuestion] = ()
 
 
-class _Looking:
-    """A look as it is repeated."""
+class _Repeated:
+    """A question as it is repeated."""
 
-    __slots__ = ("is_asked", "look", "process")
+    __slots__ = ("is_asked", "process", "question")
 
-    def __init__(self, look: Look, process: Process) -> None:
-        self.look, self.process, self.is_asked = look, process, False
+    def __init__(self, question: Question, process: Process) -> None:
+        self.question, self.process, self.is_asked = question, process, False
 
 
 class ScriptPart:
@@ -93,18 +93,18 @@ class ScriptPart:
     def __init__(self, host: PartHost, name: str, script: Script) -> None:
         self._host, self._recorder, self._tick = host, host.recorder, (name, "tick")
         self._acts = {(name, index): act for index, act in enumerate(script.acts)}
-        self._looks = [_Looking(look, Process(self._recorder.process())) for look in script.looks]
-        self._file_looks = [(look, Process(self._recorder.process())) for look in script.file_looks]
+        self._questions = [_Repeated(question, Process(self._recorder.process())) for question in script.questions]
+        self._file_questions = [(question, Process(self._recorder.process())) for question in script.file_questions]
 
     def on_start(self, env: Environment) -> None:
         for key, act in self._acts.items():
             env.set_timer(key, act.at_ns)
-        if self._looks:
-            self._look_everywhere(env)
+        if self._questions:
+            self._ask_everywhere(env)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         if key == self._tick:
-            self._look_everywhere(env)
+            self._ask_everywhere(env)
         elif key in self._acts:
             self._carry_out(env, self._acts[key])
         else:
@@ -128,43 +128,45 @@ class ScriptPart:
         self._host.in_flight += 1
         self._host.remoting.call(env, act.address, act.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
 
-    def _look_everywhere(self, env: Environment) -> None:
+    def _ask_everywhere(self, env: Environment) -> None:
         if self._host.stopped:
             return
-        for looking in self._looks:
-            if not looking.is_asked:
-                self._ask(env, looking)
-        for look, process in self._file_looks:
-            self._look_at_file(look, process)
+        for repeated in self._questions:
+            if not repeated.is_asked:
+                self._ask(env, repeated)
+        for question, process in self._file_questions:
+            self._read_file(question, process)
         env.set_timer(self._tick, EVERY_NS)
 
-    def _look_at_file(self, look: FileLook, process: Process) -> None:
-        op = self._recorder.invoke(process.number, look.f, node=look.node)
-        held = self._host.stage.backend.read_table(look.node, look.table)
-        self._shown(op, look.f, process, lambda: look.absent if held is None else look.read(held))
+    def _read_file(self, question: FileQuestion, process: Process) -> None:
+        op = self._recorder.invoke(process.number, question.f, node=question.node)
+        held = self._host.stage.backend.read_table(question.node, question.table)
+        self._shown(op, question.f, process, lambda: question.absent if held is None else question.read(held))
 
-    def _ask(self, env: Environment, looking: _Looking) -> None:
-        look = looking.look
-        op = self._recorder.invoke(looking.process.number, look.f, node=look.node)
+    def _ask(self, env: Environment, repeated: _Repeated) -> None:
+        question = repeated.question
+        op = self._recorder.invoke(repeated.process.number, question.f, node=question.node)
 
         def answered(env: Environment, answer: Answer) -> None:
             self._host.in_flight -= 1
-            looking.is_asked = False
-            self._answered(op, looking, answer)
+            repeated.is_asked = False
+            self._answered(op, repeated, answer)
 
         self._host.in_flight += 1
-        looking.is_asked = True
-        self._host.remoting.call(env, look.address, look.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+        repeated.is_asked = True
+        self._host.remoting.call(
+            env, question.address, question.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True
+        )
 
-    def _answered(self, op: int, looking: _Looking, answer: Answer) -> None:
-        look, status = looking.look, status_of(answer, "OK")
-        if isinstance(answer, Command) and status == "TOPIC_NOT_EXIST" and look.absent:
-            self._host.complete(op, look.f, "OK", looking.process, detail=dict(look.absent))
+    def _answered(self, op: int, repeated: _Repeated, answer: Answer) -> None:
+        question, status = repeated.question, status_of(answer, "OK")
+        if isinstance(answer, Command) and status == "TOPIC_NOT_EXIST" and question.absent:
+            self._host.complete(op, question.f, "OK", repeated.process, detail=dict(question.absent))
             return
         if not isinstance(answer, Command) or status != "OK":
-            self._host.complete(op, look.f, status, looking.process)
+            self._host.complete(op, question.f, status, repeated.process)
             return
-        self._shown(op, look.f, looking.process, partial(look.read, answer))
+        self._shown(op, question.f, repeated.process, partial(question.read, answer))
 
     def _shown(self, op: int, f: str, process: Process, read: Callable[[], Shown]) -> None:
         try:
