@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from checkers.history.history import History
-from checkers.history.observations import looks_of
+from checkers.history.observations import observations_of
 from suites.findings.seen import Seen, there_if
 
 Decider = Callable[[History, Path], Seen]
@@ -77,7 +77,7 @@ def order_mark_is_kept(history: History, folder: Path) -> Seen:
 
 
 def _shown(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
-    for look in looks_of(history):
+    for look in observations_of(history):
         yield look.node, dict(look.shown)
 
 
