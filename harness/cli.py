@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "campaign": Command("thousands of drawn plans, simulated, over Spark; each failure once", "results", "results"),
     "compare": Command("is B worse than A? Paired runs, a judgement for each figure", "results", "results"),
     "dashboard": Command("one HTML page from the tables of a lake", "results", "results"),
+    "serve": Command("the dashboard of a lake of any size, and the run under way, on loopback", "results", "results"),
     "namesrv": Command("run a reference NameServer", "reference"),
     "broker": Command("run a reference broker", "reference"),
 }

@@ -6,7 +6,8 @@ still let people zoom, filter and follow a link to one message?
 Model. A page is one HTML file: a Jinja template that extends ``page.html``, the style sheet, some scripts, and data.
 Charts are Apache ECharts, as it comes (``static/echarts``). It and the data are in the file as compressed text, and
 unpacked by the browser when the page opens (``static/page.js``): a page without charts or data has neither. A content
-security policy forbids the page to fetch anything.
+security policy forbids the page to fetch anything; a page that comes from a server of this machine may ask that one
+(block ``sources``).
 
 Limits. Browsers from 2023 on (``DecompressionStream``). Without scripts a page shows what its template shows, and says
 what is missing.

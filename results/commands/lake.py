@@ -67,12 +67,12 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """One of them."""
     from results.lake import Lake
 
-    with _installed():
+    with installed():
         return _ACTIONS[arguments.action](arguments, Lake(arguments.lake), terminal)
 
 
 @contextmanager
-def _installed() -> Iterator[None]:
+def installed() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:

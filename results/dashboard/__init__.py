@@ -7,7 +7,7 @@ Model. The marts go into the page as they are (columns and rows, compressed); it
 matrix, a cell, a run, a lost message, two releases. Every view has an address after ``#`` that can be sent to somebody.
 
 Limits. At most :data:`RUNS_MAX` runs are listed one by one, those that are not PASS or lost something first; cells
-count all.
+count all. ``mqchaos serve`` has no such limit: its page asks for the rows of a view (:mod:`results.serve`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from results.marts import MARTS
 
 RUNS_MAX: Final = 20_000
 SCRIPTS: Final = ("model.js", "overview.js", "cell.js", "run.js", "releases.js", "main.js")
-SHOWN: Final = tuple(mart for mart in MARTS if mart not in ("failovers", "replication_lags"))
+BY_RUN: Final = ("losses", "lost_messages", "flakiness")
+"""Marts that grow with the number of runs; the others grow with that of cells."""
 
-__all__ = ["RUNS_MAX", "build", "render_page", "tables"]
+__all__ = ["BY_RUN", "RUNS_MAX", "about", "build", "plain", "read_mart", "render_page", "tables", "tables_by_cell"]
 
 
 def build(marts: Path, out: Path) -> Path:
@@ -48,23 +49,29 @@ def build(marts: Path, out: Path) -> Path:
     return out
 
 
-def render_page(data: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """The page as text."""
-    return render(__name__, "dashboard.html", title="mqchaos results", scripts=SCRIPTS, facts=facts,
+def render_page(data: Mapping[str, Any], facts: Mapping[str, Any], live: str = "") -> str:
+    """The page as text. *live*: it comes from a server, which it asks for rows, and which shows a run there."""
+    return render(__name__, "dashboard.html", title="mqchaos results", scripts=SCRIPTS, facts=facts, live=live,
                   data={"marts": data, "vocabulary": vocabulary()})  # fmt: skip
 
 
 def tables(marts: Path, beside: Path) -> dict[str, Any]:
     """Every mart as columns and rows. Run folders become links relative to *beside*, where there is a report."""
-    found = {name: _read(marts / f"{name}.parquet") for name in MARTS}
+    runs = {name: read_mart(marts, name) for name in BY_RUN}
+    runs["losses"] = _with_reports(_worst(runs["losses"]), beside)
+    return {**tables_by_cell(marts), **{name: plain(table) for name, table in runs.items()}}
+
+
+def tables_by_cell(marts: Path) -> dict[str, Any]:
+    """The marts that do not grow with the number of runs."""
+    found = {name: read_mart(marts, name) for name in MARTS if name not in BY_RUN}
     stages = {name: _by_cell(found.pop(name)) for name in ("failovers", "replication_lags")}
-    found["losses"] = _with_reports(_worst(found["losses"]), beside)
-    return {name: _plain(table) for name, table in {**found, **stages}.items()}
+    return {name: plain(table) for name, table in {**found, **stages}.items()}
 
 
 def about(marts: Path) -> dict[str, Any]:
     """How many runs and operations, of which days."""
-    runs = _read(marts / "losses.parquet").select(["started_epoch_ms", "ops"])
+    runs = read_mart(marts, "losses").select(["started_epoch_ms", "ops"])
     days = [_day(pc.min(runs["started_epoch_ms"]).as_py()), _day(pc.max(runs["started_epoch_ms"]).as_py())]
     told = json.loads((marts / "marts.json").read_text()) if (marts / "marts.json").is_file() else {}
     return {"runs": len(runs), "ops": pc.sum(runs["ops"]).as_py() or 0, "first": days[0], "last": days[1],
@@ -93,7 +100,9 @@ def _strictest(contract: Contract, harm: str, flush: str) -> Promise | None:
     return contract.promise(harm, flush) or next(named, None)
 
 
-def _read(path: Path) -> pa.Table:
+def read_mart(marts: Path, name: str) -> pa.Table:
+    """``HistoryError`` if it is missing or damaged."""
+    path = marts / f"{name}.parquet"
     try:
         return pq.read_table(path, partitioning=None)
     except (OSError, pa.ArrowException) as problem:
@@ -132,7 +141,8 @@ def _by_cell(table: pa.Table) -> pa.Table:
     return grouped.rename_columns([name.replace("_approximate_median", "") for name in grouped.column_names])
 
 
-def _plain(table: pa.Table) -> dict[str, Any]:
+def plain(table: pa.Table) -> dict[str, Any]:
+    """Columns and rows, as the page's scripts take them."""
     columns = [column.to_pylist() for column in table.columns]
     return {"columns": table.column_names, "rows": [list(map(_value, row)) for row in zip(*columns, strict=True)]}
 

@@ -16,8 +16,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 
 from harness.errors import HistoryError
 from results.lake import SCHEMAS, Lake
+from results.lake.commits import Commit
 from results.marts import MARTS, recovery_times
 from results.marts.stages import STAGES
 
@@ -82,7 +84,7 @@ def build(lake: Lake, out: Path, on_step: OnStep = lambda name, done, total: Non
         finally:
             shutil.rmtree(work, ignore_errors=True)
     built = Built(rows, seconds, session_s, sum(len(commit.runs) for commit in commits), ops)
-    _replace(out / "marts.json", lambda path: path.write_text(json.dumps(_about(lake, built), indent=1)))
+    _replace(out / "marts.json", lambda path: path.write_text(json.dumps(_about(lake, commits, built), indent=1)))
     return built
 
 
@@ -159,7 +161,7 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
     os.replace(temporary, path)
 
 
-def _about(lake: Lake, built: Built) -> dict[str, object]:
+def _about(lake: Lake, commits: Sequence[Commit], built: Built) -> dict[str, object]:
     return {
         "lake": lake.place.uri,
         "runs": built.runs,
@@ -168,4 +170,17 @@ def _about(lake: Lake, built: Built) -> dict[str, object]:
         "seconds": built.seconds,
         "session_s": round(built.session_s, 3),
         "quarantined": lake.quarantined(),
+        "state": state_of(commits),
     }
+
+
+def state_of(commits: Iterable[Commit]) -> str:
+    """A digest of the runs and verdicts that are in a lake, however they are laid out."""
+    runs = {run: digests for commit in commits for run, digests in commit.runs.items()}
+    return sha256(json.dumps(runs, sort_keys=True).encode()).hexdigest()
+
+
+def is_current(lake: Lake, out: Path) -> bool:
+    """Whether the tables in *out* are those of what is in *lake* now."""
+    about = out / "marts.json"
+    return about.is_file() and json.loads(about.read_text()).get("state") == state_of(lake.commits())

@@ -11,7 +11,8 @@ from results.marts.intervals import wilson
 
 QUERY = f"""
 WITH listed AS (
-    SELECT {cells.of("x")}, slice(array_sort(collect_list(struct(x.rank, x.run))), 1, 20).run AS failing
+    SELECT {cells.of("x")},
+           transform(slice(array_sort(collect_list(struct(x.rank, x.run))), 1, 20), one -> one.run) AS failing
     FROM (SELECT *, CASE outcome WHEN 'FAIL' THEN 0 ELSE 1 END AS rank FROM runs WHERE outcome <> 'PASS') x
     GROUP BY {cells.of("x")}
 ), unlike AS (

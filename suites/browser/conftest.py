@@ -60,8 +60,11 @@ class Reader:
         self.driver = driver
 
     def open(self, page: Path, address: str = "") -> None:
+        self.open_url(f"{page.as_uri()}{address}")
+
+    def open_url(self, url: str) -> None:
         self.driver.get("about:blank")
-        self.driver.get(f"{page.as_uri()}{address}")
+        self.driver.get(url)
         self.until(lambda: self.driver.execute_script("return document.documentElement.dataset.ready"))
 
     def until(self, holds: Any) -> Any:

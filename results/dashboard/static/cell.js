@@ -8,7 +8,7 @@ const cellView = {
       make("h1", {}, page.verdict(outcome), ` ${cellName(cells[0])}`),
       make("p", {}, where.world ?? `${cells.length} brokers and backends together: ${cells.map(model.world).join("; ")}`),
       cellView.facts(total, cells), cellView.promise(cells[0]),
-      make("h2", {}, "Runs"), page.table(`${page.number(runs.length)} runs, worst first`, runColumns(), [...runs].sort((a, b) => ({ FAIL: 0, UNKNOWN: 1, PASS: 2 })[a.outcome] - ({ FAIL: 0, UNKNOWN: 1, PASS: 2 })[b.outcome] || b.lost - a.lost), { part: 20 }),
+      make("h2", {}, "Runs"), page.table(`${model.listed(runs)}, worst first`, runColumns(), [...runs].sort((a, b) => ({ FAIL: 0, UNKNOWN: 1, PASS: 2 })[a.outcome] - ({ FAIL: 0, UNKNOWN: 1, PASS: 2 })[b.outcome] || b.lost - a.lost), { part: 20 }),
       make("h2", {}, "Loss by run"), cellView.distribution(runs),
       make("h2", {}, "Availability around the fault"), cellView.availability(where),
       make("h2", {}, "Latency of sends around the fault"), cellView.latency(where),

@@ -2,10 +2,12 @@
 (async function main() {
   await model.load();
   let before = null;
-  function show() {
-    const { path, where } = address.parse(), view = document.getElementById("view"), kind = path[0] || "";
+  async function show() {
+    const { path, where } = address.parse(), asked = location.hash, view = document.getElementById("view"), kind = path[0] || "";
     const steps = [["Matrix", address.of([""])]];
     let parts;
+    await model.need(where, kind === "run" ? path[1] : "");
+    if (asked !== location.hash) return;
     if (kind === "cell") { parts = cellView.show(where); steps.push([`${where.mode} / ${where.flush} × ${where.fault}`, null]); }
     else if (kind === "run") {
       const run = model.runs.get(path[1]);
@@ -26,5 +28,5 @@
     document.documentElement.dataset.ready = location.hash || "#/";
   }
   addEventListener("hashchange", show);
-  show();
+  await show();
 })();

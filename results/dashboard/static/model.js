@@ -1,12 +1,28 @@
 // The tables as objects, the address of a view, and what is counted together.
 const model = {
   async load() {
-    const packed = await page.json("marts");
-    for (const [name, { columns, rows }] of Object.entries(packed))
-      model[name] = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])));
+    model.take(await page.json("marts"));
     model.vocabulary = await page.json("vocabulary");
-    model.runs = new Map(model.losses.map((row) => [row.run, row]));
+    model.served = model.losses === undefined;
   },
+  take(tables) {
+    for (const [name, { columns, rows }] of Object.entries(tables))
+      model[name] = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])));
+    if (tables.losses) model.runs = new Map(model.losses.map((row) => [row.run, row]));
+  },
+  // Rows of single runs are in the page, or come from its server: those of the view, worst first.
+  async need(where, run = "") {
+    if (!model.served) return;
+    const mine = (model.asked = (model.asked ?? 0) + 1);
+    const answer = await fetch(`/rows?${new URLSearchParams(run ? { run } : where)}`);
+    if (!answer.ok) throw new Error(await answer.text());
+    const { tables, fitting } = await answer.json();
+    if (mine !== model.asked) return;  // a later question was answered before
+    model.take(tables);
+    model.fitting = fitting;
+  },
+  // "2,000 of 31,000 runs" where not all that fit are here.
+  listed: (runs) => (model.fitting > runs.length ? `${page.number(runs.length)} of ${page.number(model.fitting)} runs` : `${page.number(runs.length)} runs`),
   world: (row) => `${row.target} on ${row.backend}`,
   worlds: () => [...new Set(model.cell_outcomes.map(model.world))].sort(),
   // A mode that the contracts do not know comes after those that they do.

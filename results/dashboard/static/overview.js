@@ -87,7 +87,7 @@ const overview = {
       yAxis: { type: "category", data: names, inverse: true, axisLabel: { width: innerWidth < 700 ? 130 : 420, overflow: "break", fontSize: innerWidth < 700 ? 11 : 13 } },
       series: [{ type: "scatter", symbolSize: 9, data: points.map((point) => ({ ...point, itemStyle: { ...point.itemStyle, opacity: 0.6 } })), large: points.length > 5000 }],
     }), (chart) => chart.on("click", ({ data }) => { location.hash = address.of(["run", data.run.run]); }));
-    return page.make("div", {}, page.make("p", {}, "One dot a run. Only messages that were answered with SEND_OK count."), element,
+    return page.make("div", {}, page.make("p", {}, `One dot a run${model.served ? ", of the worst" : ""}. Only messages that were answered with SEND_OK count.`), element,
       page.make("details", {}, page.make("summary", {}, "As a table"), page.table("Acknowledged messages that were lost", [
         { title: "cell", node: (cell) => page.make("a", { href: address.cell(cell, { ...where, world: model.world(cell) }) }, cellName(cell)), text: cellName },
         { title: "broker", text: model.world }, { title: "runs", text: (cell) => page.number(cell.runs), value: (cell) => cell.runs, numeric: true },
@@ -157,15 +157,21 @@ const overview = {
   runs(runs, where) {
     const box = page.make("input", { type: "search", id: "find-run", placeholder: "run, scenario, fault, check …", value: where.find ?? "" });
     const place = page.make("div", {}), order = { FAIL: 0, UNKNOWN: 1, PASS: 2 };
-    const fill = () => {
+    const list = (rows) => {
       const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = runs.filter((run) => { const text = `${run.run} ${run.scenario} ${run.mode} ${run.fault} ${run.target} ${run.backend} ${run.outcome} ${run.failed_checks} ${run.seed}`.toLowerCase(); return words.every((word) => text.includes(word)); })
+      const found = rows.filter((run) => { const text = `${run.run} ${run.scenario} ${run.mode} ${run.fault} ${run.target} ${run.backend} ${run.outcome} ${run.failed_checks} ${run.seed}`.toLowerCase(); return words.every((word) => text.includes(word)); })
         .sort((a, b) => order[a.outcome] - order[b.outcome] || b.lost - a.lost);
       page.say(`${found.length} runs`);
-      place.replaceChildren(page.table(`${page.number(found.length)} runs, worst first`, runColumns(), found));
+      place.replaceChildren(page.table(`${model.listed(found)}, worst first`, runColumns(), found));
     };
-    box.addEventListener("input", () => { history.replaceState(null, "", address.of([""], { ...where, find: box.value })); fill(); });
-    fill();
+    const find = async () => {
+      const wanted = box.value;
+      history.replaceState(null, "", address.of([""], { ...where, find: wanted }));
+      await model.need({ ...where, find: wanted });
+      if (wanted === box.value) list(model.served ? model.chosen(model.losses, where) : runs);
+    };
+    box.addEventListener("input", find);
+    list(runs);
     return page.make("div", {}, page.make("div", { class: "filters" }, page.make("label", {}, "Find runs", box)), place);
   },
 };
