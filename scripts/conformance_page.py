@@ -31,6 +31,7 @@ COLUMNS: Final = (
     ("processes", "reference, real processes"),
     ("rocketmq:4.9.7", "Apache 4.9.7"),
     ("rocketmq:5.3.3", "Apache 5.3.3"),
+    ("rocketmq:5.5.0", "Apache 5.5.0"),
 )
 CHAPTERS: Final = (
     ("Layout and append", "P01", "P09"),
@@ -69,7 +70,7 @@ def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry], c
         "This page is made by `python scripts/conformance_page.py`; do not edit it.",
         "Each row is a probe: one act, and what Apache's brokers were seen to do by hand, before there was a test. A "
         "column says how many tests put it to that broker and hold (a test allows for what is known to differ between "
-        "4.9.7 and 5.3.3, see *expected*). *recorded* figures are of the run at the commit in "
+        "releases, see *expected* and *difference*). *recorded* figures are of the run at the commit in "
         "`suites/recorded/conformance.jsonl`; to put them again:",
         "    MQCHAOS_RECORD_CONFORMANCE=1 pytest suites/conformance\n"
         "    MQCHAOS_RECORD_CONFORMANCE=1 pytest suites/conformance --target rocketmq:4.9.7",

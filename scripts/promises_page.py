@@ -53,6 +53,7 @@ COLUMNS: Final = (
     ("process", "reference", "reference, real processes"),
     ("process", "rocketmq:4.9.7", "Apache 4.9.7"),
     ("process", "rocketmq:5.3.3", "Apache 5.3.3"),
+    ("process", "rocketmq:5.5.0", "Apache 5.5.0"),
 )
 
 

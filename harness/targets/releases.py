@@ -30,7 +30,12 @@ class Release:
     since: str
     generation: int
     refused_start_exit: int
+    wrong_size_exit: int
+    failed_force_counts: bool
     forces_tables: bool
+    batches_name_cluster: bool
+    commits_keep_origin: bool
+    retries_need_group: bool
     opens: tuple[str, ...]
 
     @property

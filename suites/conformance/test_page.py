@@ -48,7 +48,7 @@ def test_every_probe_of_the_tables_is_a_row_and_was_recorded_in_the_simulator() 
 def test_a_column_without_a_result_says_why_or_that_it_was_not_put() -> None:
     catalogue = {"P01": {"act": "a", "see": "s", "not_run": {"processes": "no clock"}}}
     (row,) = [line for line in page(catalogue, [entry("P01")]).splitlines() if line.startswith("| P01")]
-    assert row == "| P01 | a | s | holds | – no clock | not put | not put |  |"
+    assert row == "| P01 | a | s | holds | – no clock | not put | not put | not put |  |"
 
 
 def test_several_tests_are_counted_and_a_failed_one_is_named() -> None:
