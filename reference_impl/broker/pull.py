@@ -14,7 +14,8 @@ Then the store's status becomes the answer:
 
 Answers 0, 19, 20 and 21 always carry the four offsets, errors carry none. A parked pull is answered by the first
 message that fits, by the sweep, or by its end (:mod:`reference_impl.broker.parking`); it is then run again in full, and
-must not be parked a second time. A slave takes no commits with pulls, and nothing wakes a pull there but the sweep.
+must not be parked a second time. Where too many wait, those of the connection with more than its part are answered 2.
+A slave takes no commits with pulls, and nothing wakes a pull there but the sweep.
 
 Limits. 361 is answered although 4.9.7 does not know it, because lite-pull clients of 5.x insist.
 """
@@ -48,6 +49,11 @@ SUSPEND: Final = 2
 SUBSCRIPTION: Final = 4
 """Bits of a pull's ``sysFlag``: commitOffset is valid, the broker may suspend, the expression is in the request."""
 
+PARKED_BYTES: Final = 1024
+"""A parked pull with short names."""
+
+OVERLOAD: Final = "[OVERLOAD]system busy, start flow control for a while"
+
 _CODES: Final[Mapping[GetStatus, int]] = {
     GetStatus.FOUND: ResponseCode.SUCCESS,
     GetStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
@@ -72,6 +78,19 @@ class _PullHeader(msgspec.Struct, gc=False):
     expression: str
     expression_type: str
 
+    @property
+    def size(self) -> int:
+        """What a parked pull keeps, in bytes: as measured, and its texts."""
+        texts = (self.group, self.topic, self.expression, self.expression_type)
+        return PARKED_BYTES + sum(map(len, texts))
+
+
+class _Asked(msgspec.Struct, gc=False):
+    """A pull, and of its request what its answer needs."""
+
+    header: _PullHeader
+    request: Command
+
 
 @lru_cache(maxsize=4096)
 def tag_codes(expression: str) -> frozenset[int] | None:
@@ -94,8 +113,8 @@ class Pulls:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.parked: ParkedPulls[Command] = ParkedPulls()
-        self._woken: list[Parked[Command]] = []
+        self.parked: ParkedPulls[_Asked] = ParkedPulls()
+        self._woken: list[Parked[_Asked]] = []
 
     def handlers(self) -> dict[int, Handler]:
         """By request code; not for the fast port."""
@@ -103,7 +122,7 @@ class Pulls:
 
     def pull(self, env: Environment, link: Link, request: Command) -> Command | None:
         """One pull, first pass: may be parked, and may bring a commit."""
-        return self._run(env, link, request, first_pass=True)
+        return self._run(env, link, request, _read_header(request), first_pass=True)
 
     # --- waking -----------------------------------------------------------------------------------------------------
 
@@ -122,15 +141,17 @@ class Pulls:
             for pull in woken:
                 self._rerun(env, pull)
 
-    def _rerun(self, env: Environment, pull: Parked[Command]) -> None:
-        answer = self._run(env, pull.link, pull.request, first_pass=False)
+    def _rerun(self, env: Environment, pull: Parked[_Asked]) -> None:
+        asked = pull.request
+        answer = self._run(env, pull.link, asked.request, asked.header, first_pass=False)
         if answer is not None:
-            self._state.remoting.reply(env, pull.link, pull.request, answer)
+            self._state.remoting.reply(env, pull.link, asked.request, answer)
 
     # --- one pull ---------------------------------------------------------------------------------------------------
 
-    def _run(self, env: Environment, link: Link, request: Command, *, first_pass: bool) -> Command | None:
-        header = _read_header(request)
+    def _run(
+        self, env: Environment, link: Link, request: Command, header: _PullHeader, *, first_pass: bool
+    ) -> Command | None:
         try:
             group = self._checked_group(env, link, header)
             wanted = self._wanted(header, group)
@@ -168,8 +189,11 @@ class Pulls:
     ) -> None:
         config = self._state.config
         suspend_ms = header.suspend_ms if config.long_polling else config.short_polling_ns // MS
-        pull = Parked(link, request, header.offset, codes, env.wall(), suspend_ms)
-        self.parked.park(header.topic, header.queue_id, pull)
+        asked = _Asked(header, _needed_for_an_answer(request))
+        pull = Parked(link, asked, header.offset, codes, env.wall(), suspend_ms, header.size)
+        for given_up in self.parked.park(header.topic, header.queue_id, pull):
+            busy = Command(ResponseCode.SYSTEM_BUSY, remark=OVERLOAD)
+            self._state.remoting.reply(env, given_up.link, given_up.request.request, busy)
 
     def _answer(
         self,
@@ -321,6 +345,11 @@ def _read_header(request: Command) -> _PullHeader:
         fields.get("subscription", ""),
         fields.get("expressionType", "TAG"),
     )
+
+
+def _needed_for_an_answer(request: Command) -> Command:
+    """Without fields and body: many pulls wait, each for long."""
+    return Command(request.code, flag=request.flag, opaque=request.opaque, serialization=request.serialization)
 
 
 def _code(status: GetStatus, offset: int) -> int:

@@ -11,7 +11,8 @@ two of them. A connection with more than ``WATER_MARK_BYTES`` unsent (Netty's hi
 peer has taken them: who asks and does not read waits alone, and costs what one turn of its requests was answered with.
 
 Limits. What we send unasked cannot be held back by that: beyond ``BUFFER_LIMIT_BYTES`` unsent bytes the link is aborted
-and closes like any other. Hosts are IPv4 literals, no names are looked up.
+and closes like any other. So is one of those above the water mark (:mod:`reference_impl.shares`) where these together
+have more than ``UNSENT_BYTES_MAX``. Hosts are IPv4 literals, no names are looked up.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from reference_impl.environment import Address, Link
+from reference_impl.shares import Shares
 
 BUFFER_LIMIT_BYTES = 64 << 20
 """Unsent bytes of one link at which it is aborted."""
 
 WATER_MARK_BYTES = 1 << 20
 """Unsent bytes of one link above which nothing more of it is read."""
+
+UNSENT_BYTES_MAX = 256 << 20
+"""Unsent bytes of all links above the water mark."""
 
 TURN_BYTES = 8 << 10
 """Bytes of one link that make one step."""
@@ -63,6 +68,8 @@ class Network:
         self._loop, self._events, self._open_socket, self._source_host = loop, events, open_socket, source_host
         self._connections: dict[Link, _Connection] = {}
         self._last_link = 0
+        self._full: dict[Link, _Connection] = {}
+        self._unsent = Shares(UNSENT_BYTES_MAX)
         self._servers: list[asyncio.AbstractServer] = []
         self._tasks: dict[asyncio.Task[None], None] = {}
 
@@ -187,8 +194,22 @@ class Network:
         if connection.link in self._connections:
             self._events.link_bytes(connection.link, data)
 
+    def _keeps_unsent(self, connection: _Connection, size: int) -> None:
+        """Also one that was closed and whose last bytes nobody takes."""
+        self._full[connection.link] = connection
+        self._unsent.hold(connection.link, size)
+        while (link := self._unsent.to_give_up()) is not None:
+            greedy = self._full[link]
+            self._all_sent(greedy)
+            greedy.abort()
+
+    def _all_sent(self, connection: _Connection) -> None:
+        self._full.pop(connection.link, None)
+        self._unsent.hold(connection.link, 0)
+
     def _lost(self, connection: _Connection) -> None:
         """The link is gone; whoever closed it himself is not told."""
+        self._all_sent(connection)
         if self._connections.pop(connection.link, None) is not None:
             self._events.link_down(connection.link)
 
@@ -214,8 +235,10 @@ class _Connection(asyncio.Protocol):
             self._early.append(data)
         else:
             self.transport.write(data)
-            if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
+            if (unsent := self.transport.get_write_buffer_size()) > BUFFER_LIMIT_BYTES:
                 self.abort()
+            elif self._is_full:
+                self._network._keeps_unsent(self, unsent)
 
     def close(self) -> None:
         self._closing = True
@@ -274,6 +297,7 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._is_full = False
+        self._network._all_sent(self)
         if self._held:
             self._network.later(self._take_turn)
         elif self.transport is not None and not self.transport.is_closing():

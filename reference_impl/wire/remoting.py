@@ -21,6 +21,10 @@ A handler that raises is answered with code 1 and a remark of Java's shape, and 
 traceback: the peer must see what a real one would see, and nobody may overlook that it was ours that broke. A
 ``RequestRefused`` is an answer, not a failure; a ``RemoteWireError`` out of a handler is the peer's fault.
 
+Memory. Unfinished frames of all connections together have ``UNFINISHED_BYTES_MAX``; the connection that is given up for
+it (:mod:`reference_impl.shares`) is closed as for a bad frame. Netty bounds the same by ``io.netty.maxDirectMemory``,
+and closes whichever connection asks for more.
+
 Limits. No TLS, no limit on calls in flight. One deadline timer and one idle timer an endpoint, however many calls.
 """
 
@@ -37,6 +41,7 @@ from reference_impl.environment import SECOND, Address, Environment, Link
 from reference_impl.wire.codes import ResponseCode
 from reference_impl.wire.fields import RequestRefused
 from reference_impl.wire.frame import ANSWER, JSON, ONE_WAY, Command, FrameDecoder, RemoteWireError, encode_frame
+from reference_impl.shares import Shares
 
 FailureKind = Literal["connect", "closed", "timeout"]
 
@@ -56,6 +61,8 @@ OnGone = Callable[[Environment, Link], None]
 CONNECT_TIMEOUT_NS: Final = 3 * SECOND
 IDLE_CLOSE_NS: Final = 120 * SECOND
 OPAQUE_MAX: Final = 0x7FFFFFFF
+UNFINISHED_BYTES_MAX: Final = 128 << 20
+"""Eight frames of the greatest size, or thirty messages of the greatest size, on their way at once."""
 
 
 def not_supported(request: Command) -> Command:
@@ -118,6 +125,7 @@ class Remoting:
         self._idle_close_ns = idle_close_ns
         self._connections: dict[Link, _Connection] = {}
         self._by_address: dict[Address, _Connection] = {}
+        self._unfinished = Shares(UNFINISHED_BYTES_MAX)
         self._opaque = 0
         self._deadlines: list[tuple[int, Link, int]] = []  # heap; opaque −1 is the connect timeout of the link
         self._armed_ns: int | None = None
@@ -236,9 +244,12 @@ class Remoting:
             return
         frames = connection.decoder.feed(data)
         while (command := self._next_frame(env, connection, frames)) is not None:
+            self._unfinished.hold(link, 0)  # the next one is young
             self._take(env, connection, command)
             if link not in self._connections:
                 return
+        if link in self._connections:
+            self._keep_within_bounds(env, connection)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Whether the timer was this endpoint's."""
@@ -306,6 +317,12 @@ class Remoting:
             self._complain(env, connection, error)
             return None
 
+    def _keep_within_bounds(self, env: Environment, connection: _Connection) -> None:
+        self._unfinished.hold(connection.link, connection.decoder.buffered())
+        while (link := self._unfinished.to_give_up()) is not None:
+            env.note("unfinished_frames", peer=self._connections[link].address, bytes=self._unfinished.total)
+            self.close(env, link)
+
     def _complain(self, env: Environment, connection: _Connection, error: RemoteWireError) -> None:
         env.note("bad_frame", peer=connection.address, error=str(error))
         self.close(env, connection.link)
@@ -340,6 +357,7 @@ class Remoting:
 
     def _forget(self, env: Environment, connection: _Connection) -> None:
         del self._connections[connection.link]
+        self._unfinished.hold(connection.link, 0)
         if self._by_address.get(connection.address) is connection:
             del self._by_address[connection.address]
         kind: FailureKind = "closed" if connection.held is None else "connect"

@@ -47,8 +47,17 @@ def test_a_connection_that_ended_is_forgotten() -> None:
     pulls: ParkedPulls[str] = ParkedPulls()
     pulls.park("T", 0, parked(5, link=1, name="gone"))
     pulls.park("T", 0, parked(5, link=2, name="here"))
-    pulls.forget(1)
+    assert [pull.request for pull in pulls.forget(1)] == ["gone"]
     assert [pull.request for pull in pulls.arrived("T", 0, 6, 0)] == ["here"]
+
+
+def test_too_many_cost_the_connection_that_has_them() -> None:
+    pulls: ParkedPulls[str] = ParkedPulls(bytes_max=100)
+    assert pulls.park("T", 0, parked(5, link=2, name="one of another")) == []
+    given_up = [pull for number in range(100) for pull in pulls.park("T", number % 3, parked(5, name=str(number)))]
+    assert [pull.request for pull in given_up] == [str(number) for number in range(100)]
+    assert [pull.request for pull in pulls.arrived("T", 0, 6, 0)] == ["one of another"]
+    assert len(pulls) == 0
 
 
 @given(st.lists(st.tuples(st.sampled_from(["park", "arrive", "sweep"]), st.integers(0, 3), st.sampled_from([1, 2]))))

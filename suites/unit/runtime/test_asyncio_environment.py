@@ -292,6 +292,26 @@ def test_who_asks_and_does_not_read_waits_alone(stage: Stage, address: str) -> N
         stage.until(is_served)
 
 
+def test_all_that_nobody_reads_has_a_bound(stage: Stage, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight peers read nothing of 8 MB each: the first of them are hung up on, who reads is served."""
+    monkeypatch.setattr(network, "UNSENT_BYTES_MAX", 20_000_000)
+    server = listening(address, bytes=lambda env, link, data: env.send(link, bytes(8_000_000 if data == b"!" else 10)))
+    environment = stage.host(server)
+    host, port = address.split(":")
+    with contextlib.ExitStack() as peers:
+        for _ in range(8):
+            peers.enter_context(deaf := socket.socket())
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect((host, int(port)))
+            deaf.sendall(b"!")
+        stage.until(lambda: server.count("bytes") == 8 and server.count("closed") > 0)
+        left = [c.transport.get_write_buffer_size() for c in environment._network._connections.values()]
+        assert 0 < sum(left) <= 20_000_000
+        client = calling(address, b"?")
+        stage.host(client)
+        stage.until(lambda: len(received(client)) == 10)
+
+
 def test_what_was_received_before_the_end_of_a_connection_is_all_handed_over(stage: Stage, address: str) -> None:
     server = listening(address)
     stage.host(server)

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 import pytest
 
 from reference_impl.environment import MS, SECOND, Environment, Link
+from reference_impl.wire import remoting
 from reference_impl.wire.fields import RequestRefused, integer, text
 from reference_impl.wire.frame import (
     ANSWER,
@@ -370,6 +371,46 @@ def test_close_all_ends_every_link_and_call(node: Node) -> None:
 
 def test_timers_of_others_are_left_alone(node: Node) -> None:
     assert not node.remoting.on_timer(node.env, ("other", "deadline"))
+
+
+# Memory --------------------------------------------------------------------------------------------------------------
+
+
+def test_unfinished_frames_cost_who_holds_most_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remoting, "UNFINISHED_BYTES_MAX", 11_000)
+    node = Node()
+    honest, greedy = node.env.accept(), [node.env.accept() for _ in range(3)]
+    frame = encode_frame(Command(1, {"say": "well"}, bytes(100)))
+    node.env.deliver(honest, frame[:-1])
+    for link in greedy:
+        node.env.deliver(link, encode_frame(Command(1, body=bytes(5_000)))[:-1])
+    assert node.gone == greedy[:1]
+    node.env.deliver(honest, frame[-1:])
+    assert [answer.fields for answer in node.sent(honest)] == [{"echo": "well"}]
+
+
+def test_who_ends_frames_is_spared_beside_one_who_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remoting, "UNFINISHED_BYTES_MAX", 10_000)
+    node = Node()
+    quick, slow = node.env.accept(), node.env.accept()
+    frame = encode_frame(Command(1, {"say": "well"}, bytes(5_500)))
+    node.env.deliver(quick, frame[:-1])
+    node.env.deliver(slow, frame[:4_000])
+    node.env.deliver(quick, frame[-1:] + frame[:-1])
+    node.env.deliver(slow, frame[4_000:-1])
+    assert node.gone == [slow]
+
+
+def test_unfinished_frames_of_ended_connections_count_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remoting, "UNFINISHED_BYTES_MAX", 10_000)
+    node = Node()
+    frame = encode_frame(Command(1, {"say": "well"}, bytes(5_500)))
+    for _ in range(20):
+        link = node.env.accept()
+        node.env.deliver(link, frame[:-1])
+        node.env.hang_up(link)
+    assert len(node.gone) == 20
+    assert "unfinished_frames" not in [event for event, _ in node.env.notes]
 
 
 # Ext fields ----------------------------------------------------------------------------------------------------------
