@@ -230,7 +230,9 @@ def closed(brokers: int) -> Iterator[Figure]:
     few, many = silent.values()
     yield Figure(f"a connection with {brokers:,} brokers ends: silence", few, "ms")
     beside = f"that of {brokers:,}"
-    yield Figure(f"a connection with {4 * brokers:,} brokers ends: silence", many, "ms", many / few, beside, at_most=1_000)
+    yield Figure(
+        f"a connection with {4 * brokers:,} brokers ends: silence", many, "ms", many / few, beside, at_most=1_000
+    )
 
 
 def groups(count: int) -> Iterator[Figure]:
@@ -241,4 +243,6 @@ def groups(count: int) -> Iterator[Figure]:
 
 
 def _growth(label: str, grown_mb: float, sent_bytes: int, at_most_mb: float) -> Figure:
-    return Figure(f"{label}: memory", grown_mb, "MB more", grown_mb * MB / sent_bytes, "what was sent", at_most=at_most_mb)
+    return Figure(
+        f"{label}: memory", grown_mb, "MB more", grown_mb * MB / sent_bytes, "what was sent", at_most=at_most_mb
+    )

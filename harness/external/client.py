@@ -22,6 +22,7 @@ from harness.external.protocol import Assigned, Checking, Delivering, Done, Hell
 from harness.external.session import Session
 from harness.workloads.measuring import Process
 from harness.workloads.workload import Stage
+from reference_impl.digits import is_number
 from reference_impl.environment import SECOND
 from reference_impl.wire.codes import response_name
 
@@ -135,4 +136,4 @@ class ExternalClient:
 def status_word(status: str) -> str:
     """RocketMQ's name of a response code that an adapter gives as a number."""
     number = status.removeprefix(_CODE)
-    return response_name(int(number)) if status.startswith(_CODE) and number.isdigit() else status
+    return response_name(int(number)) if status.startswith(_CODE) and is_number(number) else status

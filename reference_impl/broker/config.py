@@ -22,6 +22,7 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import Any, Final, TypeVar
 
 from reference_impl.configuration import ConfigurationError
+from reference_impl.digits import is_number
 from reference_impl.environment import MS, Address
 from reference_impl.wire.fields import java_number
 
@@ -203,7 +204,7 @@ def _register_period(key: str, value: str) -> int:
 def _addresses(key: str, value: str) -> tuple[Address, ...]:
     parts = tuple(part.strip() for part in value.split(";") if part.strip())
     for part in parts:
-        if not part.rpartition(":")[2].isdigit() or not part.rpartition(":")[0]:
+        if not is_number(part.rpartition(":")[2]) or not part.rpartition(":")[0]:
             raise ConfigurationError(f"{key}={value}: expected host:port separated by ';'")
     return parts
 

@@ -36,12 +36,14 @@ from reference_impl.broker.config import MASTER_ID, BrokerConfig
 from reference_impl.broker.slave import TablesOfSlave
 from reference_impl.broker.state import State
 from reference_impl.configuration import ConfigurationError
+from reference_impl.digits import is_number
 from reference_impl.dledger.codes import Role
 from reference_impl.dledger.config import DLedgerConfig
 from reference_impl.dledger.events import RoleChanged
 from reference_impl.dledger.group_store import GroupStore
 from reference_impl.environment import MS, Address, Environment, Link
 from reference_impl.replication import Replication, ReplicationConfig
+from reference_impl.store.config_file import ConfigUnreadable
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Remoting, handler_by_code
 
@@ -187,10 +189,18 @@ class GroupBroker(Broker):
     def _become_master(self, env: Environment) -> None:
         self.replication.become_master(env)
         self.store.become_master()
-        self.state.files.delays.load(env, self.state.delays.load)
+        self._load_delays(env)
         self._save_delays_from_now_on(env)
         self._deliver(env)
         self._act_as(env, "SYNC_MASTER", MASTER_ID)
+
+    def _load_delays(self, env: Environment) -> None:
+        """As far as the last master told. A file that cannot be read any more gives way to what is known here, as in
+        RocketMQ, whose ScheduleMessageService#start does not ask what its load came to."""
+        try:
+            self.state.files.delays.load(env, self.state.delays.load)
+        except ConfigUnreadable as error:
+            env.note("delays_not_loaded", error=str(error))
 
     def _act_as(self, env: Environment, role: str, broker_id: int) -> None:
         config = replace(self.state.config, broker_role=role, broker_id=broker_id)
@@ -213,6 +223,6 @@ def _group_config(config: BrokerConfig) -> DLedgerConfig:
 
 def _numeric_id(self_id: str) -> int:
     """``n0`` → 1 (RocketMQ: DLedgerCommitLog: the digits behind the first letter, plus one)."""
-    if not self_id[1:].isdigit():
+    if not is_number(self_id[1:]):
         raise ConfigurationError(f"dLegerSelfId={self_id}: expected a letter and a number, as n0")
     return int(self_id[1:]) + 1

@@ -23,6 +23,7 @@ import msgspec
 from reference_impl.broker.admin import NO_CODE_REMARK
 from reference_impl.broker.filters import check_kind, checked_condition
 from reference_impl.broker.state import State
+from reference_impl.broker.topics import listed_write_queues
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.wire.bodies import MessageQueue, read_consumer_status, write_consumer_status, write_queue_offsets
 from reference_impl.wire.codes import RequestCode, ResponseCode
@@ -168,7 +169,7 @@ class Relay:
                 ResponseCode.SYSTEM_ERROR, f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}"
             )
         table = {}
-        for queue_id in range(config.write_queue_nums):
+        for queue_id in listed_write_queues(config):
             stood = self._state.offsets.query(group, topic, queue_id)
             if stood is None:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")

@@ -34,7 +34,8 @@ Node = Callable[[Properties], Value]
 
 _TOKEN: Final = re.compile(
     r"\s+|(?P<number>-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[lL]?)|(?P<text>'(?:[^']|'')*')"
-    r"|(?P<sign><>|<=|>=|=|<|>|\(|\)|,)|(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)"
+    r"|(?P<sign><>|<=|>=|=|<|>|\(|\)|,)|(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)",
+    re.ASCII,
 )
 _TRUTH_WORDS: Final = ("NOT", "AND", "OR", "TRUE", "FALSE", "NULL", "IS")
 _TEST_WORDS: Final = ("BETWEEN", "IN", "CONTAINS", "STARTSWITH", "ENDSWITH")

@@ -15,6 +15,7 @@ import msgspec
 
 from reference_impl.broker.clients import Member, Subscription
 from reference_impl.broker.state import State
+from reference_impl.broker.topics import listed_queues
 from reference_impl.environment import Environment, Link
 from reference_impl.wire.bodies import (
     ConsumeOffset,
@@ -150,9 +151,8 @@ class Statistics:
         return Command(ResponseCode.SUCCESS, body=write_json({"groupList": groups}))
 
     def _queues(self, topic: str) -> list[MessageQueue]:
-        config = self._state.topics.topics[topic]
-        count = max(config.read_queue_nums, config.write_queue_nums)
-        return [MessageQueue(self._state.config.broker_name, queue_id, topic) for queue_id in range(count)]
+        ids = listed_queues(self._state.topics.topics[topic])
+        return [MessageQueue(self._state.config.broker_name, queue_id, topic) for queue_id in ids]
 
     def _end(self, queue: MessageQueue) -> int:
         return self._state.store.max_offset(queue.topic, queue.queue_id)

@@ -31,7 +31,9 @@ from reference_impl.wire.bodies import (
     TopicConfig,
     TopicConfigTable,
 )
+from reference_impl.wire.codes import ResponseCode
 from reference_impl.wire.dialect import convert, write_json
+from reference_impl.wire.fields import RequestRefused
 from reference_impl.wire.message import TOPIC_BYTES_MAX
 
 AUTO_CREATE_TOPIC: Final = "TBW102"
@@ -60,6 +62,10 @@ FORBIDDEN_TOPICS: Final = frozenset(
 
 SYSTEM_TOPICS: Final = FORBIDDEN_TOPICS | {AUTO_CREATE_TOPIC, "BenchmarkTest", "RMQ_SYS_TRACE_TOPIC"}
 
+QUEUES_LISTED_MAX: Final = 100_000
+"""Queues of one topic that an answer can tell of: more do not fit into a frame. A topic may be given two thousand
+million, by any client."""
+
 READ_WRITE: Final = PERM_READ | PERM_WRITE
 _NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
 
@@ -74,6 +80,23 @@ def name_fault(topic: str) -> str | None:
     if len(topic) > TOPIC_BYTES_MAX:
         return "The specified topic is longer than topic max length."
     return None
+
+
+def listed_queues(topic: TopicConfig) -> range:
+    """The ids of all queues that can be read or written, for an answer with an entry a queue."""
+    return _listed(topic, max(topic.read_queue_nums, topic.write_queue_nums))
+
+
+def listed_write_queues(topic: TopicConfig) -> range:
+    """The ids of all queues that can be written."""
+    return _listed(topic, topic.write_queue_nums)
+
+
+def _listed(topic: TopicConfig, count: int) -> range:
+    if count > QUEUES_LISTED_MAX:
+        remark = f"topic[{topic.topic_name}] has {count} queues, an answer lists {QUEUES_LISTED_MAX}"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+    return range(count)
 
 
 class TopicTable:

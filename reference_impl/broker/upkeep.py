@@ -28,6 +28,7 @@ from reference_impl.broker.admin import NO_CODE_REMARK
 from reference_impl.broker.rates import Figures
 from reference_impl.broker.state import State
 from reference_impl.broker.statistics import Statistics, subscription_data
+from reference_impl.broker.topics import listed_write_queues
 from reference_impl.environment import Environment, Link
 from reference_impl.wire.bodies import ConsumeOffset, MessageQueue
 from reference_impl.wire.codes import RequestCode, ResponseCode
@@ -121,7 +122,7 @@ class Upkeep:
         config = self._state.topics.topics.get(topic)
         if config is None:
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
-        spans = [self._span(env, group, topic, queue_id) for queue_id in range(config.write_queue_nums)]
+        spans = [self._span(env, group, topic, queue_id) for queue_id in listed_write_queues(config)]
         return Command(ResponseCode.SUCCESS, body=write_json({"consumeTimeSpanSet": spans}))
 
     def _span(self, env: Environment, group: str, topic: str, queue_id: int) -> _TimeSpan:

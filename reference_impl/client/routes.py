@@ -19,6 +19,7 @@ from typing import Final
 from reference_impl.client.model import MessageQueue, Observer, TopicRoute
 from reference_impl.client.nameservers import NameServers
 from reference_impl.client.status import OK, status_of
+from reference_impl.digits import is_number
 from reference_impl.environment import Address, Environment
 from reference_impl.wire.bodies import PERM_READ, PERM_WRITE, TopicRouteData
 from reference_impl.wire.codes import RequestCode
@@ -30,6 +31,8 @@ OnRoute = Callable[[Environment, str], None]
 """(env, status): OK or why there is no new route."""
 
 MASTER_ID: Final = 0
+QUEUES_MAX: Final = 100_000
+"""Of one topic at one broker that a client deals with: whoever registers a topic may say any number."""
 
 
 class RouteTable:
@@ -158,8 +161,8 @@ def route_of(data: TopicRouteData) -> TopicRoute:
     """The wire's route as the client's value."""
     return TopicRoute(
         brokers={broker.broker_name: dict(broker.broker_addrs) for broker in data.broker_datas},
-        read_queues={queues.broker_name: queues.read_queue_nums for queues in data.queue_datas},
-        write_queues={queues.broker_name: queues.write_queue_nums for queues in data.queue_datas},
+        read_queues={queues.broker_name: min(queues.read_queue_nums, QUEUES_MAX) for queues in data.queue_datas},
+        write_queues={queues.broker_name: min(queues.write_queue_nums, QUEUES_MAX) for queues in data.queue_datas},
         permissions={queues.broker_name: queues.perm for queues in data.queue_datas},
         order=data.order_topic_conf or "",
     )
@@ -185,6 +188,9 @@ def _publish_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
 def _ordered_queues(topic: str, conf: str) -> tuple[MessageQueue, ...]:
     """``broker-a:4;broker-b:4`` verbatim, whoever is alive (RocketMQ: topicRouteData2TopicPublishInfo)."""
     pairs: Mapping[str, int] = {
-        name: int(count) for part in conf.split(";") for name, _, count in [part.partition(":")] if count.isdigit()
+        name: min(int(count), QUEUES_MAX)
+        for part in conf.split(";")
+        for name, _, count in [part.partition(":")]
+        if is_number(count)
     }
     return tuple(MessageQueue(topic, name, queue_id) for name, count in pairs.items() for queue_id in range(count))

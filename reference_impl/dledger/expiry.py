@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
+from reference_impl.digits import is_number
 from reference_impl.dledger.config import DLedgerConfig
 from reference_impl.dledger.log import FileLog
 from reference_impl.environment import SECOND, Environment
@@ -31,7 +32,7 @@ class Expiry:
 
     def __init__(self, config: DLedgerConfig, log: FileLog) -> None:
         self._config, self._log = config, log
-        self._hours = {int(hour) for hour in config.delete_when.split(";") if hour.strip().isdigit()}
+        self._hours = {int(hour) for hour in config.delete_when.split(";") if is_number(hour.strip())}
 
     def start(self, env: Environment) -> None:
         env.set_timer(TIMER, _EVERY_NS)

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from reference_impl.digits import is_number
 from reference_impl.dledger.entry import (
     HEAD_SIZE,
     UNIT_SIZE,
@@ -81,7 +82,7 @@ class FileLog:
         self._env = env
         for row in (self.data, self.index):
             places = [name.rpartition("/") for folder in row.folders for name in env.files(f"{folder}/")]
-            row.load(env, ["".join(it) for it in sorted(places, key=lambda it: it[2]) if it[2].isdigit()])
+            row.load(env, ["".join(it) for it in sorted(places, key=lambda it: it[2]) if is_number(it[2])])
 
     # --- reading ----------------------------------------------------------------------------------------------------
 

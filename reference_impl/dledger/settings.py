@@ -17,6 +17,7 @@ from __future__ import annotations
 import msgspec
 
 from reference_impl.configuration import ConfigurationError
+from reference_impl.digits import is_number
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +78,7 @@ def parse_peers(name: str, text: str) -> dict[str, str]:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         member, _, address = part.partition("-")
         host, _, port = address.rpartition(":")
-        if not member or not host or not port.isdigit():
+        if not member or not host or not is_number(port):
             raise ConfigurationError(f"{name}={text}: expected n0-host:port;n1-host:port, not {part!r}")
         if member in peers:
             raise ConfigurationError(f"{name}={text}: {member} is there twice")

@@ -27,6 +27,7 @@ from typing import Final, Literal
 import msgspec
 
 from reference_impl.configuration import ConfigurationError, bind, property_names
+from reference_impl.digits import is_number
 from reference_impl.environment import MS
 
 Release = Literal["4.9.7", "5.3.3"]
@@ -78,7 +79,7 @@ class ReplicationConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel
             if value < 1:
                 raise ConfigurationError(f"{name}={value}: expected 1 or more")
         address = config.ha_master_address
-        if address and not (address.rpartition(":")[0] and address.rpartition(":")[2].isdigit()):
+        if address and not (address.rpartition(":")[0] and is_number(address.rpartition(":")[2])):
             raise ConfigurationError(f"haMasterAddress={address}: expected host:port")
         return config
 

@@ -22,6 +22,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from reference_impl.digits import is_number
 from reference_impl.environment import Address, Link
 from reference_impl.shares import Shares
 
@@ -314,6 +315,6 @@ class _Connection(asyncio.Protocol):
 
 def _parse(address: Address) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not is_number(port):
         raise ValueError(f"an address is host:port, not {address!r}")
     return host, int(port)

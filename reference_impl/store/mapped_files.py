@@ -29,6 +29,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from reference_impl.digits import is_number
 from reference_impl.environment import Environment
 from reference_impl.store.forcing import Forcing
 
@@ -44,7 +45,7 @@ class WrongFileSize(Exception):
 def file_start(name: str) -> int | None:
     """Where the file of that name begins; ``None``: no file of a row has such a name."""
     number = name.rpartition("/")[2]
-    start = int(number) if number.isascii() and number.isdigit() and len(number) <= 20 else -1
+    start = int(number) if is_number(number) else -1
     return start if 0 <= start < 1 << 63 else None
 
 

@@ -13,7 +13,7 @@ Where the log has several folders, the smallest ratio of their disks counts, or 
 greater; no new file of the log is made in those above 85 %.
 
 At most 10 files a run, 100 ms apart, oldest first, up to the first that is not due; the last file never. Then queue and
-index files that point below the log's start.
+index files that point below the log's start. Files that a recovery has set aside go by the same rules, all at once.
 
 Limits. Hours of ``deleteWhen`` are UTC, because a role knows no time zone. A file with unforced bytes is never deleted.
 No file is ever in use, since a read is over when it returns.
@@ -29,7 +29,8 @@ from reference_impl.store.config import StoreConfig
 from reference_impl.store.consume_queues import ConsumeQueues
 from reference_impl.store.flags import DISK_FULL, RunningFlags
 from reference_impl.store.index import Index
-from reference_impl.store.mapped_files import MappedFile, MappedFiles
+from reference_impl.store.mapped_files import MappedFiles
+from reference_impl.store.recovery import SET_ASIDE
 
 DISK_TIMER: Final = ("store", "disk-check")
 CLEAN_TIMER: Final = ("store", "clean")
@@ -125,6 +126,7 @@ class Retention:
         is_time = env.wall() // 3_600_000 % 24 in self._hours or self._manual_runs > 0
         self._manual_runs = max(0, self._manual_runs - 1)
         if self._is_space_short(env) or is_time:
+            self._drop_set_aside(env)
             self._left_in_run = _FILES_A_RUN
             self._delete_next(env)
         else:
@@ -143,12 +145,18 @@ class Retention:
         if len(self._log.files) < 2 or not self._left_in_run:
             return False
         first = self._log.files[0]
-        if first.end > self._log.flushed_to:
-            return False
-        return (self._is_forced and self._config.clean_file_forcibly_enable) or self._is_expired(env, first)
+        return first.end <= self._log.flushed_to and self._is_due(env, first.name)
 
-    def _is_expired(self, env: Environment, file: MappedFile) -> bool:
-        return env.wall() >= env.modified(file.name) + self._config.file_reserved_time_hours * 3_600_000
+    def _is_due(self, env: Environment, name: str) -> bool:
+        if self._is_forced and self._config.clean_file_forcibly_enable:
+            return True
+        return env.wall() >= env.modified(name) + self._config.file_reserved_time_hours * 3_600_000
+
+    def _drop_set_aside(self, env: Environment) -> None:
+        for name in env.files(f"{self._config.store_path_root_dir}/{SET_ASIDE}/"):
+            if self._is_due(env, name):
+                env.note("set_aside_deleted", file=name, forced=self._is_forced)
+                env.delete(name)
 
     def _end_run(self, env: Environment) -> None:
         if self._log.start > self._cleaned_to:

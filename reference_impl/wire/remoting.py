@@ -38,10 +38,10 @@ from typing import Final, Literal
 import msgspec
 
 from reference_impl.environment import SECOND, Address, Environment, Link
+from reference_impl.shares import Shares
 from reference_impl.wire.codes import ResponseCode
 from reference_impl.wire.fields import RequestRefused
 from reference_impl.wire.frame import ANSWER, JSON, ONE_WAY, Command, FrameDecoder, RemoteWireError, encode_frame
-from reference_impl.shares import Shares
 
 FailureKind = Literal["connect", "closed", "timeout"]
 

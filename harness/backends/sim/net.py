@@ -32,6 +32,7 @@ from harness.backends.sim.models import Budgets, NetModel
 from harness.backends.sim.scheduler import Scheduler
 from harness.backends.sim.weather import OTHER, PORT_CLASS_BITS, Path, Weather
 from harness.errors import BudgetExceeded
+from reference_impl.digits import is_number
 from reference_impl.environment import SECOND, Address, Link
 
 FIRST_EPHEMERAL_PORT = 32_768
@@ -360,7 +361,7 @@ class SimNet:
 def split_address(address: Address) -> tuple[str, int]:
     """``host:port`` → (host, port); ``ValueError`` with the text where it is not one."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or not 0 < int(port) < 65_536:
+    if not colon or not is_number(port) or not 0 < int(port) < 65_536:
         raise ValueError(f"{address!r} is not host:port")
     return host, int(port)
 

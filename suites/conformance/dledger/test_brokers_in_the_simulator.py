@@ -84,6 +84,21 @@ def test_without_a_quorum_a_send_is_not_acknowledged_and_may_be_stored_later() -
     assert [message.body for message in messages(pull(brokers.leader, "T", 0))] == [b"first", b"perhaps"]
 
 
+def test_a_member_with_a_damaged_table_of_delays_becomes_master_with_what_it_knows() -> None:
+    brokers = group(3)
+    old = brokers.master_node()
+    for node in set(brokers.nodes) - {old}:
+        disk = brokers.backend.node(node).disk
+        for file in ("store/config/delayOffset.json", "store/config/delayOffset.json.bak"):
+            disk.create(file, 0)
+            disk.write(file, 0, b"{ no table")
+    brokers.kill(old)
+    new = brokers.wait_for_master(other_than=old)
+    assert brokers.noted(new, "delays_not_loaded")
+    create_topic(brokers.views[new], "T")
+    assert brokers.sent("T", b"b0") == 0
+
+
 def test_a_restart_of_all_finds_everything() -> None:
     brokers = group(6)
     brokers.make_topic("T")

@@ -10,7 +10,9 @@ import pytest
 from reference_impl.broker import BrokerConfig
 from reference_impl.broker.topics import TopicTable, name_fault
 from reference_impl.wire.bodies import DataVersion, TopicConfig
+from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
+from suites.unit.broker.broker_by_hand import BrokerByHand
 
 NOW_MS = 1_700_000_000_000
 GOLDEN = Path(__file__).parents[2] / "conformance" / "golden" / "store" / "4.9.7" / "pair" / "master" / "config"
@@ -114,3 +116,25 @@ def test_system_topics_stay_beside_a_file_that_lacks_them() -> None:
     topics.load({"topicConfigTable": {"T": {"topicName": "T", "readQueueNums": 2}}})
     assert shape(topics.topics["T"]) == (2, 16, 6)
     assert "TBW102" in topics.topics
+
+
+@pytest.mark.parametrize(
+    ("code", "fields"),
+    [
+        (Code.GET_TOPIC_STATS_INFO, {"topic": "T"}),
+        (Code.GET_CONSUME_STATS, {"consumerGroup": "CG", "topic": "T"}),
+        (Code.QUERY_CONSUME_TIME_SPAN, {"topic": "T", "group": "CG"}),
+        (Code.INVOKE_BROKER_TO_RESET_OFFSET, {"topic": "T", "group": "CG", "timestamp": -1, "isForce": True}),
+        (Code.GET_BROKER_CONSUME_STATS, {"isOrder": False}),
+    ],
+)
+def test_no_answer_lists_two_thousand_million_queues(code: int, fields: dict[str, object]) -> None:
+    """Any client may make such a topic; RocketMQ fills its heap with the list."""
+    broker = BrokerByHand()
+    broker.create_topic("T", queues=2**31 - 1)
+    broker.pull("T", 0)  # the group comes into being
+    broker.ask(Code.UPDATE_CONSUMER_OFFSET, consumerGroup="CG", topic="T", queueId=0, commitOffset=1)
+    answer = broker.answer(code, **fields)
+    assert answer.code == 1
+    assert answer.remark == "topic[T] has 2147483647 queues, an answer lists 100000"
+    assert broker.env.noted("handler_failed") == []

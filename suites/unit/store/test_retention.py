@@ -127,6 +127,19 @@ def test_expired_files_go_in_their_hours_of_the_day() -> None:
     assert files(w) == 1
 
 
+@pytest.mark.parametrize(
+    ("percent", "hours", "is_kept"),
+    [(10, 80, True), (76, 71, True), (76, 73, False), (86, 1, False)],
+    ids=["not-short", "too-young", "expired-and-short", "nearly-full"],
+)
+def test_files_that_a_recovery_set_aside_go_as_those_of_the_log(percent: float, hours: int, is_kept: bool) -> None:
+    w = with_files(2, deleteWhen=hour_of_day(World(), hours + 12))
+    w.disk.create(aside := "store/set-aside/00000000000000008192", FILE)
+    full(hours_later(w, hours), percent).run(75)
+    assert (w.disk.size(aside) == FILE) == is_kept
+    assert [note["file"] for note in w.noted("set_aside_deleted")] == ([] if is_kept else [aside])
+
+
 def test_the_first_file_that_is_not_due_protects_those_behind_it() -> None:
     w = with_files(5, deleteWhen=hour_of_day(World(), 73 + 12))
     hours_later(w, 73)
