@@ -27,14 +27,19 @@ SECONDS: Final = 300
 MEMORY_MB: Final = 4096
 
 
-def check_within(path: Path, model: str, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> Verdict:
-    """As :func:`checkers.external.check.check_file`, or UNKNOWN with the bound that was met."""
+def check_within(
+    path: Path, model: str, seconds: float = SECONDS, memory_mb: int = MEMORY_MB, report: Path | None = None
+) -> Verdict:
+    """As :func:`checkers.external.check.check_file`, or UNKNOWN with the bound that was met.
+
+    *report* is where the page goes; a check that met a bound leaves none.
+    """
     from checkers.history.columns import HistoryFormatError
     from checkers.verdict import Outcome, Verdict
 
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_judge, args=(sender, path, model, memory_mb), daemon=True)
+    process = context.Process(target=_judge, args=(sender, path, model, memory_mb, report), daemon=True)
     process.start()
     sender.close()
     try:
@@ -60,14 +65,13 @@ def check_within(path: Path, model: str, seconds: float = SECONDS, memory_mb: in
     return Verdict(model, Outcome.UNKNOWN, reasons=(reasons.get(kind, f"the checker itself failed:\n{said}"),))
 
 
-def _judge(sender: Connection, path: Path, model: str, memory_mb: int) -> None:
-    from checkers.external.check import check_file
+def _judge(sender: Connection, path: Path, model: str, memory_mb: int, report: Path | None) -> None:
     from checkers.history.columns import HistoryFormatError
 
     answer: tuple[str, Any]
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
     try:
-        answer = "verdict", check_file(path, model)
+        answer = "verdict", _judged(path, model, report)
     except HistoryFormatError as error:
         answer = "malformed", (error.reason, error.place)
     except MemoryError:
@@ -75,3 +79,17 @@ def _judge(sender: Connection, path: Path, model: str, memory_mb: int) -> None:
     except Exception:  # noqa: BLE001 - what a checker raises is told by who asked, as with any check
         answer = "failed", format_exc()
     sender.send(answer)
+
+
+def _judged(path: Path, model: str, report: Path | None) -> Verdict:
+    from checkers.external.check import check_calls
+    from checkers.external.files import read
+    from checkers.external.keys import with_keys
+    from harness.report import foreign
+
+    file = read(path)
+    verdict = check_calls(file.calls, model, str(path), refusals=file.is_log)
+    if report is not None:
+        calls = with_keys(file.calls, str(path), may_lack_key=model == "set")
+        foreign.write(report, str(path), model, verdict, calls)
+    return verdict

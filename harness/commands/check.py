@@ -6,7 +6,7 @@ Model. The journal is the evidence: it is checked against the hash in ``run.json
 from it (the tables, ``verdict.json``, ``run.json``, ``report.html``) is written again. A table that was damaged, or
 that a killed run never had, is there afterwards and can land in the lake. A history of another tool (EDN, text log,
 JSON) is only read: it is judged against one model of :mod:`checkers.external.check`, within a time and a memory
-(:mod:`harness.commands.bounded_check`), and nothing is written.
+(:mod:`harness.commands.bounded_check`), and nothing is written but its page (``--report``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPILOG = """\
 examples:
   mqchaos check runs/latest
   mqchaos check runs/r-20240131-142501-1f2e3d4c --json
-  mqchaos check history.edn --model queue
+  mqchaos check history.edn --model queue --report history.html
 
 exit codes:
   0 PASS    1 FAIL    2 UNKNOWN    3 no such history, or a damaged one    64 usage
@@ -63,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", type=int, default=4096, metavar="MB", help="with --model: … with more memory (default: 4096 MB)"
     )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="with --model: write its page as FILE")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
 
@@ -71,6 +72,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if not arguments.model and Path(arguments.run).is_file():
         hint = f"a history that another tool wrote needs --model {'|'.join(MODELS)}"
         raise UsageError(f"{arguments.run} is a file, and a run is a folder", hint=hint)
+    if arguments.report and not arguments.model:
+        raise UsageError("--report is for a history of another tool; a run has its report.html", hint="--model")
     if arguments.model:
         return _judge_file(arguments, terminal)
     from harness import runfolder
@@ -105,8 +108,9 @@ def _judge_file(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from harness.summary import EXIT_CODES
 
     path, model = Path(arguments.run), arguments.model
+    _make_room(arguments.report, path)
     try:
-        verdict = check_within(path, model, arguments.seconds, arguments.memory)
+        verdict = check_within(path, model, arguments.seconds, arguments.memory, arguments.report)
     except HistoryFormatError as error:
         raise HistoryError(error.reason, place=error.place) from error
     if arguments.json:
@@ -116,7 +120,20 @@ def _judge_file(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.result(f"  {line}")
     if verdict.measures:
         terminal.result("  " + ", ".join(f"{value} {name}" for name, value in verdict.measures.items()))
+    if arguments.report and arguments.report.is_file():
+        terminal.result(f"report: {arguments.report}")
     return EXIT_CODES[verdict.outcome]
+
+
+def _make_room(report: Path | None, history: Path) -> None:
+    """A page of an earlier check must not pass for that of one that met a bound."""
+    if report is None:
+        return
+    if not report.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {report.parent}", hint="--report FILE")
+    if report.exists() and (report.is_dir() or report.samefile(history)):
+        raise UsageError(f"{report} is not a place for a page", hint="--report FILE")
+    report.unlink(missing_ok=True)
 
 
 def _check_hash(folder: Path, run: dict[str, Any]) -> None:

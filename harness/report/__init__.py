@@ -9,6 +9,7 @@ Question: what does somebody need who opens this a week later, without the tool,
 | ``nodes`` | when was which node up, and how far was each copy of the log? |
 | ``losses`` | which acknowledged messages were lost, by queue? |
 | ``counters`` | what do the numbers of a check mean? |
+| ``foreign`` | the same for a history that another tool wrote |
 
 Limits. It shows, it does not judge: everything on it is in ``verdict.json``, ``run.json``, the scenario or the history.
 """

@@ -12,7 +12,7 @@ Limits. Times are 32 bits: microseconds for runs up to an hour, milliseconds bey
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -51,7 +51,7 @@ def packed(history: History, marked: Iterable[int]) -> tuple[dict[str, Any], byt
         "outcome": _numbers(ops.outcome, OUTCOMES).astype("u1"),
         "marked": np.isin(ops.op, np.array(sorted(marked), dtype=np.int64)).astype("u1"),
     }
-    places, blob = _joined(columns)
+    places, blob = joined(columns)
     header = {
         "count": len(ops),
         "unit_ns": unit,
@@ -98,7 +98,8 @@ def _numbers(column: Text, values: Sequence[str]) -> Ints:
     return numbers
 
 
-def _joined(columns: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def joined(columns: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """(place and type of every column, all of them one after the other)."""
     places, parts, at = {}, [], 0
     for name, column in columns.items():
         data = column.tobytes()

@@ -8,6 +8,7 @@ import pytest
 
 from suites.browser.conftest import Reader
 
+ETCD = Path(__file__).resolve().parents[1] / "public" / "porcupine" / "test_data" / "jepsen" / "etcd_000.log"
 pytestmark = [pytest.mark.requires("java", "chromium"), pytest.mark.xdist_group("spark")]
 
 
@@ -70,6 +71,20 @@ def test_axe_finds_nothing_serious_on_the_dashboard(home: Path, reader: Reader, 
 def test_axe_finds_nothing_serious_on_a_report(home: Path, reader: Reader, failed: bool) -> None:
     reader.open(report(home, failed=failed))
     assert reader.violations() == []
+    assert reader.complaints() == []
+
+
+def test_a_history_of_another_tool_has_a_page_too(tmp_path: Path, reader: Reader) -> None:
+    from harness.cli import main
+
+    page = tmp_path / "etcd.html"
+    assert main(["check", str(ETCD), "--model", "register", "--report", str(page)]) == 1
+    reader.open(page)
+    assert reader.heading() == f"FAIL {ETCD} as register"
+    reader.click(".proof a")
+    reader.until(lambda: reader.text("#operation").startswith("line 4: process 1 write 2 (ok)"))
+    assert reader.violations() == []
+    assert reader.driver.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
     assert reader.complaints() == []
 
 

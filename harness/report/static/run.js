@@ -4,7 +4,7 @@ const run = {
   panels() {
     const { data } = timeline, narrow = innerWidth < 700, left = narrow ? 96 : 210, right = 18;
     const nodes = [...new Set([...data.states.map((state) => state.node), ...data.marks.map((mark) => mark[1])])].filter(Boolean).sort();
-    const sizes = [["lanes", Math.max(60, timeline.lanes.length * 26)], ["nodes", Math.max(20, nodes.length * 20)], ["rates", 90], ["latency", 90], ...(data.positions.length ? [["positions", 90]] : [])];
+    const sizes = [["lanes", Math.max(60, timeline.lanes.length * 26)], ...(data.texts ? [] : [["nodes", Math.max(20, nodes.length * 20)], ["rates", 90], ["latency", 90]]), ...(data.positions.length ? [["positions", 90]] : [])];
     let top = 58;
     const grids = sizes.map(([name, height]) => { const grid = { name, left, right, top, height, outerBoundsMode: "none" }; top += height + 26; return grid; });
     return { grids, nodes, height: top + 56, narrow, left };
@@ -14,7 +14,8 @@ const run = {
     run.layout = run.panels();
     element.style.height = `${run.layout.height}px`;
     run.to = timeline.end_s;
-    const label = `Timeline of ${page.number(timeline.data.count)} operations over ${timeline.end_s.toFixed(1)} seconds with ${timeline.data.faults.length} faults, ${run.layout.nodes.length} nodes. The tables of this page have the same facts.`;
+    const over = timeline.data.texts ? "in the order of events" : `over ${timeline.end_s.toFixed(1)} seconds with ${timeline.data.faults.length} faults, ${run.layout.nodes.length} nodes`;
+    const label = `Timeline of ${page.number(timeline.data.count)} operations ${over}. The tables of this page have the same facts.`;
     await page.chart(element, label, run.option, (chart) => {
       run.chart = chart;
       chart.on("datazoom", () => { const { startValue, endValue } = chart.getOption().dataZoom[0]; [run.from, run.to] = [startValue, endValue]; run.soon(); });
@@ -30,8 +31,8 @@ const run = {
     const { grids, nodes, narrow, left } = run.layout, { data } = timeline, colour = page.colour;
     const short = (text) => (narrow ? text.replace(/^(sends to|reads of) .*\/(broker-)?/, (whole, side) => `${side.split(" ")[0]} `) : text);
     const bottom = grids.length - 1;
-    const x = grids.map((grid, index) => ({ type: "value", gridIndex: index, containShape: false, min: 0, max: timeline.end_s, axisLabel: { show: index === bottom, formatter: (value) => `${Number(value.toFixed(6))} s`, hideOverlap: true, showMaxLabel: false, showMinLabel: run.from === 0 }, splitLine: { show: true }, axisTick: { show: index === bottom } }));
-    x.push({ type: "value", gridIndex: 0, position: "top", min: 0, max: timeline.end_s, axisLabel: { formatter: (value) => `${value < timeline.load_s ? "−" : "+"}${Math.abs(value - timeline.load_s).toFixed(run.to - run.from < 20 ? 1 : 0)} s`, hideOverlap: true }, splitLine: { show: false }, axisTick: { show: true } });
+    const x = grids.map((grid, index) => ({ type: "value", gridIndex: index, containShape: false, min: 0, max: timeline.end_s, axisLabel: { show: index === bottom, formatter: (value) => (data.texts ? timeline.axis(value) : `${Number(value.toFixed(6))} s`), hideOverlap: true, showMaxLabel: false, showMinLabel: run.from === 0 }, splitLine: { show: true }, axisTick: { show: index === bottom } }));
+    if (!data.texts) x.push({ type: "value", gridIndex: 0, position: "top", min: 0, max: timeline.end_s, axisLabel: { formatter: (value) => `${value < timeline.load_s ? "−" : "+"}${Math.abs(value - timeline.load_s).toFixed(run.to - run.from < 20 ? 1 : 0)} s`, hideOverlap: true }, splitLine: { show: false }, axisTick: { show: true } });
     const y = grids.map(({ name }, index) => ({ gridIndex: index, ...{
       lanes: { type: "category", inverse: true, data: timeline.lanes.map((lane) => short(data.lanes[lane])), axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
       nodes: { type: "category", inverse: true, data: nodes, axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
@@ -54,36 +55,38 @@ const run = {
       grid: grids, xAxis: x, yAxis: y,
       tooltip: { trigger: "item", formatter: ({ data: one }) => one?.say ?? (one?.index >= 0 ? `${timeline.text(one.index)}<br>${timeline.when(one.index)}` : one?.index === -1 ? `${one.count} ${one.words}` : "") },
       axisPointer: { link: [{ xAxisIndex: "all" }], label: { show: false } },
-      dataZoom: [{ type: "inside", xAxisIndex: x.map((_, index) => index), filterMode: "none", minValueSpan: 0.001, zoomOnMouseWheel: true, moveOnMouseMove: true, startValue: run.from, endValue: run.to },
-        { type: "slider", xAxisIndex: x.map((_, index) => index), filterMode: "none", minValueSpan: 0.001, bottom: 8, height: 26, startValue: run.from, endValue: run.to, labelFormatter: (value) => `${value.toFixed(3)} s`, textStyle: { color: colour("soft") }, borderColor: colour("line") }],
+      dataZoom: [{ type: "inside", xAxisIndex: x.map((_, index) => index), filterMode: "none", minValueSpan: timeline.least, zoomOnMouseWheel: true, moveOnMouseMove: true, startValue: run.from, endValue: run.to },
+        { type: "slider", xAxisIndex: x.map((_, index) => index), filterMode: "none", minValueSpan: timeline.least, bottom: 8, height: 26, startValue: run.from, endValue: run.to, labelFormatter: timeline.clock, textStyle: { color: colour("soft") }, borderColor: colour("line") }],
       series: [
         ...grids.map((_, index) => bands(index, index === 0)),
         { id: "ops", type: "custom", ...at("lanes"), clip: true, renderItem: run.renderers.ops, encode: { x: [0, 1], y: 2 }, data: [], markLine: { symbol: "none", silent: true, lineStyle: { color: colour("soft"), type: "dotted" }, label: { color: colour("soft"), position: "end", rotate: 0, distance: 3, fontSize: 10 }, data: data.phases.filter(([name]) => ["steady", "heal", "converge", "drain"].includes(name)).map(([name, ns]) => ({ name, xAxis: ns / 1e9, label: { formatter: name } })) } },
         { id: "proof", type: "scatter", ...at("lanes"), symbol: "pin", symbolSize: 20, z: 5, itemStyle: { color: colour("fail") }, data: timeline.proven().map((i) => ({ value: [timeline.begin_s(i), timeline.place.get(timeline.lane[i])], index: i })) },
+        ...(data.texts ? [] : [
         { id: "states", type: "custom", ...at("nodes"), clip: true, renderItem: run.renderers.states, encode: { x: [0, 1], y: 2 }, data: data.states.map((state) => ({ value: [state.begin / 1e9, state.end / 1e9, nodes.indexOf(state.node), states[state.state]], say: `${state.node} ${state.state}` })) },
         { id: "marks", type: "scatter", ...at("nodes"), symbol: "diamond", symbolSize: 8, itemStyle: { color: colour("ink") }, data: data.marks.filter((mark) => mark[1]).map(([ns, node, step, detail]) => ({ value: [ns / 1e9, nodes.indexOf(node)], say: `${node} ${step}<br>${timeline.clock(ns / 1e9)}<br>${run.escaped(detail)}` })) },
         ...timeline.colours.map((name, index) => ({ id: `rate-${index}`, name: timeline.words[index], type: "bar", stack: "sends", barCategoryGap: "0%", ...at("rates"), itemStyle: { color: colour(name) }, data: [] })),
         { id: "p50", name: "median", type: "line", ...at("latency"), showSymbol: true, symbolSize: 3, itemStyle: { color: colour("measure") }, lineStyle: { color: colour("measure"), width: 1.5 }, data: [] },
         { id: "p99", name: "99 %", type: "line", ...at("latency"), showSymbol: true, symbolSize: 3, itemStyle: { color: colour("other") }, lineStyle: { color: colour("other"), width: 1.5, type: "dashed" }, data: [] },
+        ]),
         ...data.positions.map((line, index) => ({ type: line.kind === "slave" ? "scatter" : "line", ...at("positions"), name: line.name, showSymbol: false, symbol: "triangle", symbolSize: 8, step: "end", itemStyle: { color: colour(line.kind === "slave" ? "other" : "measure") }, lineStyle: { color: colour("measure"), type: ["solid", "dashed", "dotted"][index % 3] }, data: line.points.map(([ns, value]) => ({ value: [ns / 1e9, value], say: `${line.name}<br>${page.number(value)} bytes at ${timeline.clock(ns / 1e9)}` })) })),
       ],
     };
   },
   escaped: (text) => String(text).replace(/[&<>]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[letter]).slice(0, 300),
   fill() {
-    const seen = timeline.view(run.from, run.to), { single, bars } = timeline.bars(seen, run.from, run.to), rates = timeline.rates(seen, run.from, run.to);
+    const seen = timeline.view(run.from, run.to), { single, bars } = timeline.bars(seen, run.from, run.to), rates = timeline.data.texts ? null : timeline.rates(seen, run.from, run.to);
     const most = single ? 1 : Math.max(1, ...bars.map((bar) => bar[6]));
     run.seen = seen;
     run.chart.setOption({ series: [
       { id: "ops", data: bars.map(([begin, end, lane, row, colour, index, count]) => ({ value: [begin, end, lane, row, index >= 0 ? 1 : 0, index >= 0 ? 1 : 0.25 + 0.75 * Math.sqrt(count / most)], itemStyle: { color: page.colour(colour) }, index, count, words: `operations that began here, ${timeline.words[row]}` })) },
-      ...rates.counts.map((data, index) => ({ id: `rate-${index}`, data })), { id: "p50", data: rates.p50 }, { id: "p99", data: rates.p99 },
+      ...(rates ? [...rates.counts.map((data, index) => ({ id: `rate-${index}`, data })), { id: "p50", data: rates.p50 }, { id: "p99", data: rates.p99 }] : []),
     ] });
     document.getElementById("timeline-note").textContent = single ? `${page.number(seen.length)} operations in view, each drawn.` : `${page.number(seen.length)} operations in view, drawn as how many began in each slice; zoom in to see each.`;
     document.documentElement.dataset.ready = `${seen.length}`;
     run.list();
   },
   zoom(from, to) {
-    const span = Math.max(0.001, to - from), start = Math.max(0, Math.min(from, timeline.end_s - span));
+    const span = Math.max(timeline.least, to - from), start = Math.max(0, Math.min(from, timeline.end_s - span));
     run.chart.dispatchAction({ type: "dataZoom", dataZoomIndex: 0, startValue: start, endValue: Math.min(timeline.end_s, start + span) });
     [run.from, run.to] = [start, Math.min(timeline.end_s, start + span)];
     run.soon();
@@ -92,7 +95,7 @@ const run = {
     element.addEventListener("keydown", (event) => {
       const span = run.to - run.from, middle = (run.from + run.to) / 2;
       const move = { "+": [middle - span / 4, middle + span / 4], "=": [middle - span / 4, middle + span / 4], "-": [middle - span, middle + span], ArrowLeft: [run.from - span / 5, run.to - span / 5], ArrowRight: [run.from + span / 5, run.to + span / 5], Home: [0, timeline.end_s] }[event.key];
-      if (move) { event.preventDefault(); run.zoom(...move); page.say(`${run.from.toFixed(3)} to ${run.to.toFixed(3)} seconds`); }
+      if (move) { event.preventDefault(); run.zoom(...move); page.say(`${timeline.clock(run.from)} to ${timeline.clock(run.to)}`); }
     });
   },
   buttons() {
@@ -108,7 +111,7 @@ const run = {
     const rows = run.seen.slice(0, 2000);
     box.lastElementChild.replaceChildren(page.table(`${page.number(rows.length)} of ${page.number(run.seen.length)} operations in view`, [
       { title: "operation", node: (i) => page.make("a", { href: `#op=${timeline.op[i]}` }, timeline.text(i)), text: timeline.text },
-      { title: "from, to; in the scenario", text: timeline.when, value: (i) => timeline.begin[i] },
+      { title: timeline.data.texts ? "from, to" : "from, to; in the scenario", text: timeline.when, value: (i) => timeline.begin[i] },
     ], rows));
   },
   // A finding's operations, drawn on their own clock, with a line a step.
@@ -121,8 +124,8 @@ const run = {
       const near = timeline.data.faults.filter((fault) => fault.begin / 1e9 <= to + free && fault.end / 1e9 >= from - free);
       page.chart(element, `The ${rows.length} operations that prove it, in time; the list below names them`, () => ({
         grid: { left: 10, right: 16, top: 22, bottom: 26, containLabel: true }, tooltip: { formatter: ({ data }) => (data?.i >= 0 ? `${timeline.text(data.i)}<br>${timeline.when(data.i)}` : "") },
-        xAxis: { type: "value", min: from - free, max: to + free, axisLabel: { formatter: (value) => `${value.toFixed(to - from < 0.1 ? 4 : 2)} s`, hideOverlap: true } },
-        yAxis: { type: "category", inverse: true, data: rows.map((i) => `op ${timeline.op[i]} ${timeline.data.f[timeline.f[i]]}`) },
+        xAxis: { type: "value", min: from - free, max: to + free, axisLabel: { formatter: (value) => timeline.axis(value, to - from), hideOverlap: true } },
+        yAxis: { type: "category", inverse: true, data: rows.map(timeline.name), axisLabel: { width: innerWidth < 700 ? 120 : 320, overflow: "truncate" } },
         series: [{ type: "custom", encode: { x: [0, 1], y: 2 }, clip: true, data: rows.map((i, index) => ({ value: [timeline.begin_s(i), timeline.end_of(i), index], i, itemStyle: { color: page.colour(timeline.colours[timeline.outcome[i]]) } })),
           renderItem: (params, api) => { const [x, y] = api.coord([api.value(0), api.value(2)]), [end] = api.coord([api.value(1), api.value(2)]); const shape = window.echarts.graphic.clipRectByRect({ x, y: y - 6, width: Math.max(3, end - x), height: 12 }, params.coordSys); return shape && { type: "rect", shape, style: { fill: api.visual("color") } }; },
           markArea: { silent: true, itemStyle: { color: page.colour("fault-soft") }, label: { color: page.colour("fault"), position: "top" }, data: near.map((fault) => [{ name: fault.verb, xAxis: fault.begin / 1e9 }, { xAxis: fault.end / 1e9 }]) } }],
@@ -141,7 +144,7 @@ const run = {
     const same = timeline.message[i] < 0 ? [] : [...timeline.op.keys()].filter((j) => timeline.message[j] === timeline.message[i] && j !== i).slice(0, 20);
     box.replaceChildren(page.make("h3", { tabindex: -1 }, timeline.text(i)), page.make("p", {}, timeline.when(i)),
       ...(same.length ? [page.make("p", {}, "Other operations on the same message:"), page.make("ul", {}, same.map((j) => page.make("li", {}, page.make("a", { href: `#op=${timeline.op[j]}` }, timeline.text(j)))))] : []));
-    const middle = timeline.begin_s(i), half = Math.max(0.05, (Math.min(timeline.end_of(i), timeline.end_s) - middle) * 1.5);
+    const middle = timeline.begin_s(i), half = Math.max(timeline.around, (Math.min(timeline.end_of(i), timeline.end_s) - middle) * 1.5);
     run.zoom(middle - half, middle + half);
     document.getElementById("timeline-title").scrollIntoView();
     box.firstElementChild.focus({ preventScroll: true });

@@ -15,7 +15,18 @@ const timeline = {
     const used = new Set(timeline.lane); used.delete(65535);
     timeline.lanes = [...used].sort((a, b) => a - b);
     timeline.place = new Map(timeline.lanes.map((lane, index) => [lane, index]));
+    if (data.texts) Object.assign(timeline, timeline.ofEvents);
   },
+  // A history of another tool has words for each operation, and an order instead of a clock.
+  ofEvents: {
+    least: 4, around: 12,
+    axis: (value) => (Number.isInteger(value) ? page.number(value) : ""), clock: (value) => `event ${page.number(Math.round(value))}`,
+    text: (i) => timeline.data.texts[i], name: (i) => timeline.data.texts[i].split(" (")[0].slice(0, 40),
+    when: (i) => `event ${timeline.begin[i]} to ${timeline.end[i] === timeline.OPEN ? "never" : timeline.end[i]}`,
+  },
+  least: 0.001, around: 0.05,
+  axis: (value, span) => `${value.toFixed(span < 0.1 ? 4 : 2)} s`,
+  name: (i) => `op ${timeline.op[i]} ${timeline.data.f[timeline.f[i]]}`,
   row: (op) => { let low = 0, high = timeline.op.length - 1; while (low <= high) { const middle = (low + high) >> 1; if (timeline.op[middle] === op) return middle; if (timeline.op[middle] < op) low = middle + 1; else high = middle - 1; } return -1; },
   begin_s: (i) => timeline.begin[i] * timeline.unit_s,
   end_of: (i) => (timeline.end[i] === timeline.OPEN ? timeline.end_s : timeline.end[i] * timeline.unit_s),
