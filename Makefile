@@ -9,7 +9,7 @@ help:
 	@echo 'make test        every check and test that this machine can run; names what it cannot'
 	@echo 'make compiled    numba is installed, and the compiled checkers held against the others'
 	@echo 'make lint        formatting, types, import rules'
-	@echo 'make soak        10,000 simulated runs of honest brokers: none may FAIL'
+	@echo 'make soak        10,000 simulated runs of brokers without planted bugs: none may FAIL'
 	@echo 'make swarm       5,000 random plans of overlapping faults: no false alarm, under 5 % UNKNOWN'
 	@echo 'make explore     DLedger: every order of events of three members, a million states (STATES=n: n of them)'
 	@echo 'make fuzz        checkers against brute force on a million random histories an object (HISTORIES=n: on n)'

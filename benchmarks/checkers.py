@@ -118,7 +118,7 @@ def linear(size: int, sort: float) -> Iterator[Figure]:
 def must(answer: bool | None) -> None:
     """A benchmark of a wrong answer measures nothing."""
     if answer is not True:
-        raise AssertionError(f"an honest history was judged {answer}")
+        raise AssertionError(f"a valid history was judged {answer}")
 
 
 def pipeline(size: int) -> Iterator[Figure]:
@@ -219,13 +219,13 @@ def published() -> Iterator[Figure]:
 
 
 def searched(size: int) -> Iterator[Figure]:
-    """Registers with repeated values: one bad read behind twenty unanswered writes; an honest history of many."""
+    """Registers with repeated values: one bad read behind twenty unanswered writes; a valid history of many."""
     bad = unanswered_writes(2_000, 20)
     seconds = best(lambda: agree(search(bad, register()).holds, False))
     yield Figure("2,000 operations, 20 writes unanswered, one bad read", seconds * 1e3, "ms", at_most=100)
     count = size // 10
-    honest = [operation for operation in unanswered_writes(count, 0) if operation.arg != ("read", 5)]
-    seconds = best(lambda: must(search(honest, register()).holds), 1)
+    valid = [operation for operation in unanswered_writes(count, 0) if operation.arg != ("read", 5)]
+    seconds = best(lambda: must(search(valid, register()).holds), 1)
     yield Figure(f"register, repeated values, {count:,} ops, search", count / seconds, "ops/s")
 
 
@@ -414,7 +414,7 @@ def porcupine_kv(program: Path, folder: Path) -> Iterator[Figure]:
 
 
 def porcupine_logs(program: Path, folder: Path, sizes: list[int]) -> Iterator[Figure]:
-    """Honest logs without and with unknown sends, and one stale answer at nine tenths; up to the size it gives up
+    """Valid logs without and with unknown sends, and one stale answer at nine tenths; up to the size it gives up
     at."""
     for label, unknown, stale in (("no unknown", 0.0, False), ("1 % unknown", 0.01, False), ("1 stale", 0.01, True)):
         for size in sizes:

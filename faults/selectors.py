@@ -87,7 +87,7 @@ class Topology:
         return cls(tuple(Node.named(name) for name in names))
 
     def with_roles(self, roles: Mapping[str, Role]) -> Topology:
-        """The same nodes, in other roles; who is not named keeps his."""
+        """The same nodes, in other roles; one that is not named keeps its own."""
         return Topology(tuple(replace(node, role=roles.get(node.name, node.role)) for node in self.nodes))
 
     def names(self, which: Callable[[Node], bool]) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ Model. Every verb says which families of levers it needs (``faults.verb.Verb.nee
 servers and for clients (``harness/backends/capabilities.py``). A selector is judged by one draw of it: kinds of nodes
 do not depend on the draw.
 
-Clients of another make (``workload.client``) are processes like servers; all others live in the harness's own process.
+Clients of another implementation (``workload.client``) are processes like servers; all others live in the harness's own
+process.
 
 Limits. What the machine has is looked up, not tried: a security module may still refuse, and then the fault says so
 when it strikes.
@@ -88,8 +89,8 @@ def check_properties(scenario: Scenario, target: Target, servers: Sequence[str])
         kind: Literal["broker", "namesrv"] = "namesrv" if node.kind == "namesrv" else "broker"
         for name in (*_configured(scenario, node), *_reconfigured(scenario, node.name)):
             if what := target.at(node.name).unknown_property(kind, name):
-                makes = target.at(node.name).name
-                raise UsageError(f"{node.name} ({makes}): {what}", place=scenario.source, hint=UNCHECKED_HINT)
+                implementation = target.at(node.name).name
+                raise UsageError(f"{node.name} ({implementation}): {what}", place=scenario.source, hint=UNCHECKED_HINT)
 
 
 def _configured(scenario: Scenario, node: Node) -> list[str]:

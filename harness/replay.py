@@ -7,7 +7,7 @@ the new run must have the same journal byte for byte (SHA-256) and the same fina
 shown if it has not. A run that was killed has no digest: its journal must be the beginning of the new one. On real
 processes only plan and seed are the same; there the verdicts are compared.
 
-Limits. Another commit, or files that differ from theirs, may change a history honestly; then that is said, too.
+Limits. Another commit, or files that differ from theirs, may change a history rightly; then that is said, too.
 """
 
 from __future__ import annotations

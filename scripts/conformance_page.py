@@ -1,6 +1,6 @@
 """``docs/conformance.md``: every probe, what it does, and what came of it on whom.
 
-Question: which statements about RocketMQ's behaviour were put to which broker, and did it behave so?
+Question: which statements about RocketMQ's behaviour were asked of which broker, and did it behave so?
 
 Model. ``suites/conformance/catalogue.yaml`` has the probes; ``suites/recorded/conformance.jsonl`` has what each test
 that answers one came to when it ran (written by the conformance tests themselves, see their ``conftest.py``). A cell
@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import yaml
 
+from scripts.markdown import wrapped
 from suites import recorded
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -78,7 +79,7 @@ def page(catalogue: Mapping[str, Mapping[str, Any]], results: Sequence[Entry], c
         *(_chapter(title, first, last, catalogue, cells) for title, first, last in CHAPTERS),
         *([clients] if clients else []),
     ]
-    return "\n\n".join(parts) + "\n"
+    return wrapped("\n\n".join(parts) + "\n")
 
 
 def _cells(results: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
@@ -96,7 +97,7 @@ def _summary(catalogue: Mapping[str, Any], cells: Mapping[tuple[str, str], Seque
         held = [row for row in asked if all(entry["outcome"] == "passed" for entry in cells[row, lane])]
         tests = {entry["test"] for row in asked for entry in cells[row, lane]}
         rows.append([title, f"{len(held)} of {len(asked)}", str(len(catalogue) - len(asked)), str(len(tests))])
-    return _table(["asked", "probes that hold", "not put to it", "tests"], rows)
+    return _table(["asked", "probes that hold", "not run against it", "tests"], rows)
 
 
 def _chapter(

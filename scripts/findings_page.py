@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.targets.releases import known
+from scripts.markdown import wrapped
 from suites import recorded
 from suites.findings.record import RESULTS
 from suites.findings.table import Finding, findings
@@ -71,7 +72,7 @@ def page() -> str:
     """The page as it should be."""
     entries = recorded.read(RESULTS)
     text = f"{table(findings(), entries, known())}\n\nWhere releases differ:\n\n{seen(findings(), entries, known())}"
-    return with_table(PAGE.read_text("utf-8"), text)
+    return wrapped(with_table(PAGE.read_text("utf-8"), text))
 
 
 def main(arguments: Sequence[str]) -> int:

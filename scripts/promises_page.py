@@ -40,6 +40,7 @@ from harness.matrix import COLUMNS as COLUMNS_OF_THE_MATRIX
 from harness.matrix import ROWS, exists, scenario_of
 from harness.scenario import Scenario, shipped
 from harness.scenario_file import load
+from scripts.markdown import wrapped
 from suites import recorded
 
 NOT_READY: Final = "NOT READY"
@@ -168,9 +169,9 @@ HEADLINES: Final = {
     ("deliveries", "again"): "delivered_again",
     ("deliveries", "from_slaves"): "from_slaves",
     ("freshness", "promised_behind_max"): "slave_behind",
-    ("effects", "shown_after_ms"): "shown_after_ms",
-    ("effects", "forgotten_age_ms"): "forgotten_age_ms",
-    ("following", "behind_max_ms"): "behind_max_ms",
+    ("propagation", "shown_after_ms"): "shown_after_ms",
+    ("propagation", "forgotten_age_ms"): "forgotten_age_ms",
+    ("slave-lag", "behind_max_ms"): "behind_max_ms",
     ("masters", "without_ms"): "without_master_ms",
     ("masters", "changes"): "master_changes",
 }
@@ -229,7 +230,8 @@ def page(results: Sequence[Result]) -> str:
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
         "## Modes and faults",
         "The cells of `mqchaos matrix`: four producers and two consumers, one fault of a master (*slave-*: of a slave; "
-        "*pair-power*: of both), one line a fault. UNKNOWN: the fault took nothing, so nobody can tell whether it bit. "
+        "*pair-power*: of both), one line a fault. UNKNOWN: the fault took nothing, so whether it took effect cannot "
+        "be told. "
         "*clock-*: on real nodes by libfaketime; the dates of files stay those of the machine.",
         *(_grid_row(row.name, results) for row in ROWS),
         "## Contracts",
@@ -237,7 +239,7 @@ def page(results: Sequence[Result]) -> str:
         "afterwards: `unflushed` is a suffix of its log, no older than its flush rules allow.",
         *(_contract(contract) for contract in map(contract_of, known_modes()) if contract is not None),
     ]
-    return "\n\n".join(parts) + "\n"
+    return wrapped("\n\n".join(parts) + "\n")
 
 
 def _claim(claim: str, text: str, scenarios: Sequence[Scenario], results: Sequence[Result]) -> str:
@@ -272,9 +274,8 @@ def _contract(contract: Contract) -> str:
     cells: dict[tuple[str, str], list[Promise]] = {}
     for promise in contract.promises.values():
         cells.setdefault((promise.words, promise.source), []).append(promise)
-    rows = [_promise(promises) for promises in cells.values()]
-    table = _table(["what happens (faults)", "flush", "promise", "loss", "back within", "source"], rows)
-    parts = [f"### {contract.mode}", contract.statement.strip(), table, *_reading(contract.reading)]
+    promises = "\n".join(_promise(promises) for promises in cells.values())
+    parts = [f"### {contract.mode}", contract.statement.strip(), promises, *_reading(contract.reading)]
     return "\n\n".join(parts)
 
 
@@ -282,22 +283,29 @@ def _reading(reading: ReadingPromise | None) -> Iterable[str]:
     """What groups may rely on, whatever the fault."""
     if reading is None:
         return
-    rows = [
-        ["committed offsets", reading.commits, "offsets; any older one after a fault that takes data"],
-        ["deliveries", reading.deliveries, "deliveries; skipped after a fault that takes data"],
-        ["reads from slaves", reading.slave_reads, "freshness, suggestions"],
-    ]
-    yield _table(["to readers", "promise", "judged by"], rows)
+    rows = (
+        ("Committed offsets", reading.commits, "offsets; any older one after a fault that takes data"),
+        ("Deliveries", reading.deliveries, "deliveries; skipped after a fault that takes data"),
+        ("Reads from slaves", reading.slave_reads, "freshness, suggestions"),
+    )
+    yield "What readers are promised:"
+    yield "\n".join(f"* **{what}**: {_sentence(words)} Judged by: {checks}." for what, words, checks in rows)
     yield f"Source: {reading.source}"
 
 
-def _promise(promises: Sequence[Promise]) -> list[str]:
+def _promise(promises: Sequence[Promise]) -> str:
     one = promises[0]
     faults = ", ".join(dict.fromkeys(_with_verbs(promise.harm) for promise in promises))
     flushes = ", ".join(dict.fromkeys(promise.flush for promise in promises))
     within = f"{one.recover_within_ns // 1_000_000_000} s" if one.recover_within_ns else "–"
     loss = f"{one.loss}; of several slaves: {one.loss_of_several}" if one.loss_of_several else one.loss
-    return [faults, flushes, one.words.strip(), loss, within, one.source.strip()]
+    head = f"* **{faults}**, {flushes} flush; loss: {loss}; back within: {within}."
+    return f"{head} {_sentence(one.words)} *Source:* {_sentence(one.source)}"
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", ")")) else f"{text}."
 
 
 def _with_verbs(harm: str) -> str:

@@ -1,4 +1,4 @@
-"""``make soak``: ten thousand simulated runs of honest brokers over the whole grid; none may FAIL.
+"""``make soak``: ten thousand simulated runs of brokers without planted bugs over the whole grid; none may FAIL.
 
     python scripts/soak.py [--runs 10000] [--seed N] [--jobs N]
 

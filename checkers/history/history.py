@@ -7,7 +7,7 @@ Model. ``History`` is a value. Rows of ``ops`` are sorted by op number, reads by
 The order of time is the event counter (``invoke_event``, ``complete_event``): it is total, so that ties of the clock
 cannot hide a violation. Nanoseconds are for people and for windows.
 
-Validation (:func:`History.validated`) finds what no honest recorder writes: completions before invocations, one event
+Validation (:func:`History.validated`) finds what no recorder of ours writes: completions before invocations, one event
 number used twice, reads of an operation that is not there, an ``ok`` that never completed. All of it is
 :class:`HistoryFormatError` with table, row and reason, and never a verdict.
 

@@ -29,10 +29,10 @@ from checkers.runs.listener_deliveries import check_listeners
 from checkers.runs.log import check_logs
 from checkers.runs.masters import check_masters
 from checkers.runs.minimum_offset import check_minimum, has_minimum
-from checkers.runs.propagation import check_effects
+from checkers.runs.propagation import check_propagation
 from checkers.runs.replicas import check_replicas
 from checkers.runs.routes import check_routes
-from checkers.runs.slave_lag import check_following
+from checkers.runs.slave_lag import check_slave_lag
 from checkers.runs.slave_reads import check_freshness, has_slave_reads
 from checkers.runs.slave_refusals import check_slaves
 from checkers.runs.suggestions import check_suggestions, has_suggestions
@@ -48,8 +48,8 @@ CHECKS: Final[dict[str, Check]] = {
     "availability": check_availability,
     "routes": check_routes,
     "masters": check_masters,
-    "following": check_following,
-    "effects": check_effects,
+    "slave-lag": check_slave_lag,
+    "propagation": check_propagation,
     "promised": check_promised,
     "offsets": check_offsets,
     "deliveries": check_deliveries,
@@ -65,8 +65,8 @@ CHECKS: Final[dict[str, Check]] = {
 
 NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "masters": lambda history, _: "master" in history.ops.f.values,
-    "following": lambda history, _: "end" in history.ops.f.values,
-    "effects": lambda history, _: "act" in history.ops.f.values,
+    "slave-lag": lambda history, _: "end" in history.ops.f.values,
+    "propagation": lambda history, _: "act" in history.ops.f.values,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),

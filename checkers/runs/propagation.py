@@ -1,4 +1,4 @@
-"""The check ``effects``: what an operator changed on one node is seen on the others, in time, and stays.
+"""The check ``propagation``: what an operator changed on one node is seen on the others, in time, and stays.
 
 Question: how long after an act does each node that must show it show it, does it stay so until the next act, and what
 is left of it when a master is lost?
@@ -22,7 +22,7 @@ tells the delay, to the distance of two observations. Bounds by subject (:data:`
     table-lost    what a master had been told is gone at the end, although its slave must have copied it, or no
                   machine was lost
 
-Whoever was down or cut off before the bound was over is excused until he is back, has joined again (15 s; a slave asks
+Whoever was down or cut off before the bound was over is excused until it is back, has joined again (15 s; a slave asks
 no master before its next registration, 30 s later) and as long again as the bound; what comes later excuses nothing. A
 change whose machine lost data meanwhile is not waited for, nor an offset whose broker was killed (it is saved every
 5 s). A master that is replaced by its slave's data keeps what had been copied: what it forgets (``forgotten``) may not
@@ -81,7 +81,7 @@ class _Wanted:
         return max(0, self.shown_ns - self.act.complete_ns) // 1_000_000
 
 
-def check_effects(history: History, facts: RunFacts) -> Verdict:
+def check_propagation(history: History, facts: RunFacts) -> Verdict:
     """Judge every act; UNKNOWN where nothing was done, or what was done could not be judged."""
     acts, observations = acts_of(history), observations_of(history, "look")
     by_node = _by_node(observations)
@@ -94,7 +94,7 @@ def check_effects(history: History, facts: RunFacts) -> Verdict:
     ]
     reasons = [*_reasons(acts, wanted), *_never_told(wanted, by_node)]
     outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
-    return Verdict("effects", outcome, tuple(anomalies), _measures(facts, acts, wanted, tables), tuple(reasons))
+    return Verdict("propagation", outcome, tuple(anomalies), _measures(facts, acts, wanted, tables), tuple(reasons))
 
 
 def _by_node(observations: list[Observed]) -> dict[str, dict[str, list[Observed]]]:

@@ -1,17 +1,17 @@
-"""The check ``following``: how far behind its master is each slave, all the time?
+"""The check ``slave-lag``: how far behind its master is each slave, all the time?
 
 Question: does a slave follow, does it find its master again after something stood between them, and does it stay away
-where it must not find him?
+where it must not reconnect?
 
 Model. Masters and slaves are asked twice a second for the end of one queue (op ``end``: broker → offset). A slave is
 *behind* since the first answer of its master that tells an end which the slave has not reached yet.
 
-    slave-behind   behind for longer than the contract's lag, slack and two observations; after a fault of the set as
-    long
-                   again as :data:`FOUND_NS`: a registration, every 30 s, brings a new address, then two attempts of 5 s
+    slave-behind   behind for longer than the contract's lag, slack and two observations; after a fault of
+                   the set as long again as :data:`FOUND_NS`: a registration, every 30 s, brings a new address, then
+                   two attempts of 5 s
 
 A slave with ``haMasterAddress`` learns no other address: as long as a ``reconfigure`` gives its master another one it
-must stay behind (``followed-nobody-knows-how`` if it does not).
+must stay behind (``reconnected-unexpectedly`` if it does not).
 
 Limits. One queue stands for the log: dispatch follows the log within milliseconds.
 """
@@ -31,12 +31,12 @@ FOUND_NS: Final = 45_000_000_000
 LOOKS_NS: Final = 1_500_000_000
 
 
-def check_following(history: History, facts: RunFacts) -> Verdict:
+def check_slave_lag(history: History, facts: RunFacts) -> Verdict:
     """Judge every slave; UNKNOWN where there is none, or nobody told its end."""
     observations = observations_of(history, "end")
     slaves = sorted({observation.node for observation in observations if facts.cluster.is_slave(observation.node)})
     if not slaves:
-        return Verdict("following", Outcome.UNKNOWN, reasons=("no slave told how far it is",))
+        return Verdict("slave-lag", Outcome.UNKNOWN, reasons=("no slave told how far it is",))
     behind = {slave: _behind(facts, observations, slave) for slave in slaves}
     anomalies = [anomaly for slave in slaves for anomaly in _judge(facts, slave, behind[slave])]
     outcome = Outcome.FAIL if anomalies else Outcome.PASS
@@ -45,7 +45,7 @@ def check_following(history: History, facts: RunFacts) -> Verdict:
         "behind_max_ms": {slave: max((ns for ns, _ in its), default=0) // 1_000_000 for slave, its in behind.items()},
         "behind_at_end_ms": {slave: its[-1][0] // 1_000_000 for slave, its in behind.items() if its},
     }
-    return Verdict("following", outcome, tuple(anomalies), measures)
+    return Verdict("slave-lag", outcome, tuple(anomalies), measures)
 
 
 def _behind(facts: RunFacts, observations: list[Observed], slave: str) -> list[tuple[int, Observed]]:
@@ -94,7 +94,7 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]]) -> I
             sentence = (
                 f"{slave} has haMasterAddress and yet followed its master to another HA address, {fault.words()}."
             )
-            yield Anomaly("followed-nobody-knows-how", sentence, (found[-1][1].op,), {"node": slave})
+            yield Anomaly("reconnected-unexpectedly", sentence, (found[-1][1].op,), {"node": slave})
 
 
 def _disturbed(fault: FaultFact, observation: Observed, is_away: bool) -> bool:

@@ -1,7 +1,7 @@
 """Acts: which levers change a node, and under which name the history is told.
 
 Question: a fault says what it wanted; how does everybody else who watches levers (the history, a test) learn what was
-done to whom, without a list of levers of his own?
+done to whom, without a list of levers of its own?
 
 Model. A family's protocol marks what is an act: ``@act("killed")`` says that an event ``killed`` of the node follows
 from it, ``@act()`` that it is an act without an event of a node. :func:`acts_of` reads the marks of a protocol, and

@@ -131,7 +131,7 @@ class Backend(Protocol):
 
 @runtime_checkable
 class HostsProcesses(Protocol):
-    """A backend on which a client may be a process of another make."""
+    """A backend on which a client may be a process of another implementation."""
 
     def add_client_process(
         self, name: str, argv: Sequence[str], environment: Mapping[str, str], peer: ClientPeer

@@ -9,14 +9,15 @@ copy. ``--json`` gives the same rows; ``list faults --markdown`` is the page ``d
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from harness.terminal import Terminal
 
 if TYPE_CHECKING:
-    from faults.verb import Option
+    from faults.verb import Option, Verb
 
 Row = dict[str, str]
 """Column → text; all rows of a list have the same columns, the first is the name."""
@@ -195,7 +196,7 @@ LISTS: Final[dict[str, Callable[[], list[Row]]]] = {
 _RUNBOOK = """\
 ## The promotion runbook
 
-In the modes with slaves nobody promotes a slave but an operator. `promote` is what he does, as a step of a plan:
+In the modes with slaves an operator promotes a slave, nobody else. `promote` does the same as a step of a plan:
 
 ```yaml
 faults:
@@ -229,8 +230,8 @@ _FAULTS: Final = (
     "makes a run UNKNOWN, never green. Without `for` it lasts until everything is healed at the end of the load. `at`",
     "and `for` may be ranges (`4s..9s`), of which the seed draws one value.",
     "",
-    "| `do` | what it does | how it is known to have taken effect | how it is undone | `with` |",
-    "|---|---|---|---|---|",
+    "| `do` | what it does | how it is known to have taken effect | how it is undone |",
+    "|---|---|---|---|",
 )
 _ALIASES: Final = ("## Names of OpenChaos", "", "| name | the same as | but |", "|---|---|---|")
 
@@ -242,9 +243,8 @@ def faults_page() -> str:
 
     lines = [*_FAULTS]
     for verb in VERBS.values():
-        options = "; ".join(_option_text(name, option) for name, option in verb.options.items())
-        lines.append(f"| `{verb.name}` | {verb.summary} | {verb.takes_effect_when} | {verb.undone_by} | {options} |")
-    lines += ["", *_selectors(), "", *_RUNBOOK, "", *_ALIASES]
+        lines.append(f"| `{verb.name}` | {verb.summary} | {verb.takes_effect_when} | {verb.undone_by} |")
+    lines += ["", *_options(VERBS.values()), "", *_selectors(), "", *_RUNBOOK, "", *_ALIASES]
     for name, alias in ALIASES.items():
         where = f"on `{alias.on}`" if alias.on else "(say `on`)"
         lines.append(f"| `{name}` | `{alias.verb}` {where} | {alias.difference} |")
@@ -261,13 +261,24 @@ def _selectors() -> list[str]:
         "slave is among `masters`. The nodes they meant then are in the history. `leader` and `followers` are for",
         "modes that elect; `minority` and `majority` without brackets mean the nodes of each broker name.",
         "",
-        f"`{'`, `'.join(WORDS)}`, a node by its name, and lists of these.",
+        fill(f"`{'`, `'.join(WORDS)}`, a node by its name, and lists of these.", 120, break_on_hyphens=False),
+        "",
         "`partition` takes two sides: `LEFT | RIGHT`, `LEFT | rest`, or `link(A, B, ports)`. Put quotes around a text",
         "that contains a comma.",
     ]
 
 
+def _options(verbs: Iterable[Verb]) -> list[str]:
+    """What ``with`` may say, verb by verb."""
+    lines = ["## With what", "", "The keys of `with`; verbs that are not named have none."]
+    for verb in verbs:
+        items = [_option_text(name, option) for name, option in verb.options.items()]
+        wrapped = [fill(f"* {item}", 120, subsequent_indent="  ", break_on_hyphens=False) for item in items]
+        lines += ["", f"`{verb.name}`:", "", *wrapped] if wrapped else []
+    return lines
+
+
 def _option_text(name: str, option: Option) -> str:
-    choices = " \\| ".join(option.choices)
+    choices = " | ".join(option.choices)
     known = "; ".join(text for text in (choices, f"default {option.default}" if option.default else "") if text)
     return f"`{name}`: {option.meaning} ({known})" if known else f"`{name}`: {option.meaning}"

@@ -1,6 +1,6 @@
 """A client process in the run: its lives, its session, and what every such client does alike.
 
-Question: what is the same for a producer and a consumer of another make?
+Question: what is the same for a producer and a consumer of another implementation?
 
 Model. ``start`` makes the process; each life gets a new :class:`Session`, opens what it is (``opening``), and its clock
 is asked every second. What the client says without being asked for is a note of its node. The address of the
@@ -46,7 +46,7 @@ class ExternalClient:
         backend = self.stage.backend
         if not isinstance(backend, HostsProcesses):
             raise BackendUnavailable(
-                f"{self.name} is a process of another make: the backend {backend.name} has none",
+                f"{self.name} is a process of another implementation: the backend {backend.name} has none",
                 hint="--backend process",
             )
         backend.add_client_process(self.name, command.argv, command.environment, self)

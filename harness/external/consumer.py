@@ -1,4 +1,4 @@
-"""A consumer of another make: what its application is given, and what it says became of it.
+"""A consumer of another implementation: what its application is given, and what it says became of it.
 
 Question: which message was given to which member of the group, when, and for which time?
 

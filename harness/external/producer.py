@@ -1,4 +1,4 @@
-"""A producer of another make: a timetable of sends, and what its application and its attempts came to.
+"""A producer of another implementation: a timetable of sends, and what its application and its attempts came to.
 
 Question: what does the history say of a send whose retries happen inside somebody else's client?
 

@@ -1,9 +1,10 @@
-"""A cluster whose nodes are of different makes: reference brokers beside Apache's, an Apache NameServer before either.
+"""A cluster whose nodes are of different implementations: reference brokers beside Apache's, an Apache NameServer
+before either.
 
 Question: who is what? A mix is written as one text, the same on the command line, in ``run.json`` and for a replay:
 
     reference,slaves=rocketmq:4.9.7                                       the slaves are Apache's
-    rocketmq:4.9.7,slave(broker-a)=reference,nameservers=rocketmq:5.3.3   three makes in one cluster
+    rocketmq:4.9.7,slave(broker-a)=reference,nameservers=rocketmq:5.3.3   three implementations in one cluster
 
 One target stands alone: whatever is not named is that. The others say who they are for, by the selectors of faults
 (``masters``, ``broker(broker-a)``, ``nameserver(1)``, ``broker-a-1`` …).

@@ -1,4 +1,4 @@
-"""The load ``external``: producers and a consumer group of another make, each client a process of its own.
+"""The load ``external``: producers and a consumer group of another implementation, each client a process of its own.
 
 Question: what do other people's clients do while brokers die: do they avoid a failed broker, say success only for
 SEND_OK, lose or double messages when queues change hands, keep the order of a key?

@@ -51,7 +51,7 @@ PERM_READ, PERM_WRITE = 4, 2
 NOBODY: Final = "nobody"
 DELAY_TABLE: Final = "delayOffset.json"
 DELAY_FILE: Final = "delay in the file"
-"""What the check ``effects`` calls the offset that lies in that table."""
+"""What the check ``propagation`` calls the offset that lies in that table."""
 
 
 # Permissions ----------------------------------------------------------------------------------------------------------

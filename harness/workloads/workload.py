@@ -52,7 +52,7 @@ class Load:
     size_bytes: int
     spread_bytes: int = 0
     client: str = ""
-    """Which clients of another make, where the kind of load has such."""
+    """Which clients of another implementation, where the kind of load has such."""
 
     def spare_client(self, use: str) -> str:
         """The name of a client beyond producers and consumers; :data:`SPARE` has the uses."""

@@ -56,7 +56,7 @@ class NeverExpires(IgnoresClose):
 LISTING: Final = {
     "unregister-drops-name": NameServerDefect(
         lambda server: substitute(server.registry, DropsName),
-        "whoever unregisters takes all brokers of his name with him",
+        "whoever unregisters takes all brokers of its name with it",
         "a master that is well and missing in the routes after its slave was stopped",
         "routes",
         ("B43",),

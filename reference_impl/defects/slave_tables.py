@@ -45,7 +45,7 @@ SLAVE_TABLES: Final = {
         lambda broker: substitute(broker.replication.metadata.tables, EmptiesTopics),
         "a slave drops all its topics before it takes those of its master, and takes them with its next look",
         "topics that a slave has shown and then does not know any more",
-        "effects",
+        "propagation",
         ("B49", "R17"),
         "RocketMQ's slave of 2025 deletes its topics one by one and puts its master's back; whoever promotes it in "
         "between has none",
@@ -54,7 +54,7 @@ SLAVE_TABLES: Final = {
         slave_forgets_master,
         "a slave that was told that its master is gone copies no tables any more when there is one again",
         "tables of a slave that stay as they were before its master was away",
-        "effects",
+        "propagation",
         ("B02",),
         "rocketmq#7790, #3210, #6427: after a change of roles the master's address stays empty, and the offsets of "
         "consumers are not copied until somebody sets it",
@@ -63,7 +63,7 @@ SLAVE_TABLES: Final = {
         lambda broker: substitute(broker.replication.metadata.tables, DropsDelayOffsets),
         "a slave asks for the delay offsets of its master and does not write them down",
         "delay offsets that a slave has not got in its file, so that whoever takes its master's place begins at 0",
-        "effects",
+        "propagation",
         ("B03",),
         "rocketmq#2518, #1934, #2259: the delay offsets that a slave has copied are not there when it becomes master, "
         "and delayed messages of days are delivered again",

@@ -95,7 +95,7 @@ class Registration:
 @dataclass(frozen=True)
 class LeastIdChanged:
     """Another broker id is the smallest of its name now. ``told`` are those who may hear of it: all that are left when
-    the smallest has gone (``offline``), all but the newcomer when one came (``ha_address`` is his)."""
+    the smallest has gone (``offline``), all but the newcomer when one came (``ha_address`` is its)."""
 
     broker_id: int
     address: Address

@@ -1,4 +1,4 @@
-"""Clients of another make under faults: what they do is in the history, and judged like everything else.
+"""Clients of another implementation under faults: what they do is in the history, and judged like everything else.
 
 Question: does a run with somebody else's client tell as much as one with ours: every attempt, every delivery, faults
 that end and pause the clients themselves?

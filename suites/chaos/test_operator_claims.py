@@ -32,7 +32,7 @@ def measures(result: RunResult, check: str) -> dict:
 
 def test_cl_06_every_change_of_a_permission_shows_in_the_routes_of_all_topics_of_that_broker(show) -> None:
     result, history, _ = show("permission-changes-under-load")
-    after_ms = measures(result, "effects")["shown_after_ms"]
+    after_ms = measures(result, "propagation")["shown_after_ms"]
     assert set(after_ms) == {
         "wipe_write_permission/nameserver",
         "add_write_permission/nameserver",
@@ -52,7 +52,7 @@ def test_cl_06_every_change_of_a_permission_shows_in_the_routes_of_all_topics_of
 
 
 def test_cl_07_the_order_of_a_topic_comes_and_goes_with_the_brokers_registration(show) -> None:
-    after_ms = measures(show("ordered-topic-comes-with-registration")[0], "effects")["shown_after_ms"]
+    after_ms = measures(show("ordered-topic-comes-with-registration")[0], "propagation")["shown_after_ms"]
     for act in ("put_order", "delete_order"):
         assert after_ms[f"{act}/nameserver"] < SLACK_MS
         assert after_ms[f"{act}/master"] < 30_000 + SLACK_MS
@@ -66,7 +66,7 @@ def test_cl_21_with_one_of_two_slaves_stopped_every_send_is_still_promised(show)
     during = np.flatnonzero(ops.f.mask("send") & (ops.invoke_ns > fault.inject_ns) & (ops.invoke_ns < fault.heal_ns))
     assert len(during) > 100
     assert set(Counter(ops.status[row] for row in during.tolist())) == {"SEND_OK"}
-    assert measures(result, "following")["behind_max_ms"].keys() == {"broker-a-1", "broker-a-2"}
+    assert measures(result, "slave-lag")["behind_max_ms"].keys() == {"broker-a-1", "broker-a-2"}
     assert measures(result, "replicas")["missing"] == 0
 
 
@@ -100,7 +100,7 @@ def test_cl_22_with_ha_master_address_it_waits_where_the_master_was(show) -> Non
 
 def test_cl_23_tables_reach_the_slave_later_and_what_is_younger_dies_with_the_master(show) -> None:
     result, _, _ = show("tables-reach-the-slave")
-    found = measures(result, "effects")
+    found = measures(result, "propagation")
     for kind in ("topic", "group", "offset", "delay"):
         assert found["shown_after_ms"][f"change_{kind}/master"] < SLACK_MS + 1_000
         assert found["shown_after_ms"][f"change_{kind}/slave"] > 2_000, "not at once"
@@ -134,7 +134,7 @@ def test_cl_23_the_delay_offsets_lie_in_the_slaves_file_before_it_takes_its_mast
 
 
 def test_cl_23_what_a_dead_master_refused_is_not_missed_on_its_slave_and_the_rest_gets_there(show) -> None:
-    found = measures(show("tables-survive-a-dead-master")[0], "effects")
+    found = measures(show("tables-survive-a-dead-master")[0], "propagation")
     assert found["refused"] >= 30
     assert found["forgotten"] == {}
     for kind in ("topic", "group", "offset", "delay"):

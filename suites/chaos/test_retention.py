@@ -1,7 +1,7 @@
 """Log files are deleted while the last look at the queues goes on: nothing is lost, and no answer contradicts another.
 
 Whole files go a tenth of a second apart, and the minimum that a broker tells is corrected when the last of them is
-gone. Between these two an honest broker answers from behind what was asked for.
+gone. Between these two a broker without a bug answers from behind what was asked for.
 """
 
 from __future__ import annotations

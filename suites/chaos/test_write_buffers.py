@@ -33,6 +33,6 @@ def test_a_kill_takes_the_newest_of_each_queue_and_nothing_else(chaos_run) -> No
 
 @pytest.mark.on("sim")
 def test_without_them_the_same_kill_takes_nothing(chaos_run) -> None:
-    honest = dataclasses.replace(scenario(), properties={}, expect=load(find("single-master-kill")).expect)
+    plain = dataclasses.replace(scenario(), properties={}, expect=load(find("single-master-kill")).expect)
     for seed in SEEDS:
-        chaos_run(honest, seed=seed)
+        chaos_run(plain, seed=seed)

@@ -63,7 +63,7 @@ def clients_forget_brokers(history: History, folder: Path) -> Seen:
 
 
 def order_mark_is_kept(history: History, folder: Path) -> Seen:
-    """Until the end of the run: what the last looks at each broker showed of the topic."""
+    """Until the end of the run: what the last observation of each broker showed of the topic."""
     last: dict[str, str] = {}
     marked: set[str] = set()
     for node, shown in _shown(history):
@@ -77,8 +77,8 @@ def order_mark_is_kept(history: History, folder: Path) -> Seen:
 
 
 def _shown(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
-    for look in observations_of(history):
-        yield look.node, dict(look.shown)
+    for observation in observations_of(history, "look"):
+        yield observation.node, dict(observation.shown)
 
 
 def retries_stay_at_one_broker(history: History, folder: Path) -> Seen:

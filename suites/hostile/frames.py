@@ -3,14 +3,14 @@
 Question: whatever bytes come in at any of its ports, does a broker go on, and is every message that it has acknowledged
 there after its next start?
 
-Model. One seed is a broker in the hand with SYNC_FLUSH, an honest producer and, between its sends, FRAMES frames: a
+Model. One seed is a broker in the hand with SYNC_FLUSH, a plain producer and, between its sends, FRAMES frames: a
 request of any code that the broker serves, built after a right one and then disturbed; now and then damaged bytes, torn
-into pieces. Then the process ends, by a kill or in order, and the queues of the honest topic are read. It does not hold
+into pieces. Then the process ends, by a kill or in order, and the queues of the plain topic are read. It does not hold
 if an exception leaves the role, if a handler fails (``handler_failed``: it was ours that broke), if timers never come
 to rest, or if an acknowledged message is missing.
 
 Limits. ``strictSysFlag`` and ``strictHaReport`` are on: without them one frame does cost messages, as with RocketMQ
-(docs/findings.md). The honest topic's name is not among the hostile texts, so nobody deletes it by right.
+(docs/findings.md). The plain topic's name is not among the hostile texts, so nobody deletes it by right.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from suites.unit.broker.broker_by_hand import BrokerByHand
 NAME = "frames"
 A_SEED = "50 frames at a broker, and its next start"
 FRAMES = 50
-HONEST = "HonestTopic"
+PLAIN = "PlainTopic"
 STRICT = {"flushDiskType": "SYNC_FLUSH", "strictSysFlag": "true", "strictHaReport": "true"}
 
 _SEND = {"a": "PG", "b": "T", "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1", "h": "0", "i": "", "j": "0"}
@@ -160,7 +160,7 @@ def attack(seed: int) -> None:
     """One seed."""
     rng = Random(seed)
     broker = BrokerByHand(**STRICT)
-    broker.create_topic(HONEST)
+    broker.create_topic(PLAIN)
     codes = sorted(broker.role._handlers)
     acknowledged: list[bytes] = []
     link = broker.env.accept("10.0.0.66:6666")
@@ -168,7 +168,7 @@ def attack(seed: int) -> None:
         link = _shoot(rng, broker, link, request(rng, codes))
         broker.sync_everything()
         if number_ % 5 == 0:
-            acknowledged += _honest_send(broker, b"%d" % number_)
+            acknowledged += _plain_send(broker, b"%d" % number_)
         if rng.random() < 0.1:
             _time_passes(broker, rng.choice([MS, SECOND, 11 * SECOND, 61 * SECOND]))
     _check_notes(broker)
@@ -176,7 +176,7 @@ def attack(seed: int) -> None:
     _check_notes(again)
     missing = [body for body in acknowledged if body not in _read(again)]
     assert not missing, f"acknowledged and not there: {missing}"
-    assert _honest_send(again, b"and on"), "it takes no messages any more"
+    assert _plain_send(again, b"and on"), "it takes no messages any more"
 
 
 def _shoot(rng: Random, broker: BrokerByHand, link: Link, frame: bytes) -> Link:
@@ -202,13 +202,13 @@ def _time_passes(broker: BrokerByHand, duration_ns: int) -> None:
     broker.env.advance(MS)
 
 
-def _honest_send(broker: BrokerByHand, body: bytes) -> list[bytes]:
+def _plain_send(broker: BrokerByHand, body: bytes) -> list[bytes]:
     """The body, if it was acknowledged."""
     if broker.client not in broker.env._peers:
         broker.client = broker.env.accept()
     fields = {
         "a": "PG",
-        "b": HONEST,
+        "b": PLAIN,
         "c": "TBW102",
         "d": "4",
         "e": "0",
@@ -242,7 +242,7 @@ def _read(broker: BrokerByHand) -> list[bytes]:
     store, env, bodies = broker.role.state.store, broker.env, list[bytes]()
     for queue in range(4):
         offset = 0
-        while (found := store.get(env, HONEST, queue, offset, 32)) is not None and found.records:
+        while (found := store.get(env, PLAIN, queue, offset, 32)) is not None and found.records:
             bodies += [record[88 : 88 + int.from_bytes(record[84:88], "big")] for record in found.records]
             offset = found.next_offset
     return bodies

@@ -1,8 +1,8 @@
-"""Hostile frames at a NameServer: it goes on answering, and an honest broker stays listed.
+"""Hostile frames at a NameServer: it goes on answering, and a plain broker stays listed.
 
 Question: can a client make a NameServer fail, fall silent or forget a broker that it does not name? One seed is one
-NameServer of either release in the hand, an honest broker that is registered, and FRAMES frames of all its codes with
-hostile fields and bodies. The honest broker's name and address are not among them.
+NameServer of either release in the hand, a plain broker that is registered, and FRAMES frames of all its codes with
+hostile fields and bodies. The plain broker's name and address are not among them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from suites.hostile.values import damaged, disturbed, json_text, number, text
 NAME = "nameserver_frames"
 A_SEED = "50 frames at a NameServer"
 FRAMES = 50
-HONEST = BrokerKey("HonestCluster", "honest-broker", 0, "10.0.0.7:10911")
+PLAIN = BrokerKey("PlainCluster", "plain-broker", 0, "10.0.0.7:10911")
 
 _KEY = {"clusterName": "DefaultCluster", "brokerName": "broker-a", "brokerId": "0", "brokerAddr": "10.0.0.1:10911"}
 _WORDS = _KEY | {"topic": "T", "namespace": "N", "key": "k", "value": "v", "cluster": "DefaultCluster"}
@@ -36,8 +36,8 @@ def attack(seed: int) -> None:
     rng = Random(seed)
     server = NameServerByHand(release=rng.choice(["4.9.7", "5.3.3"]), support_acting_master=rng.random() < 0.5)
     codes = sorted(int(code) for code in server.role._handlers)
-    honest = server.env.accept("10.0.0.7:50001")
-    _register(server, honest)
+    plain = server.env.accept("10.0.0.7:50001")
+    _register(server, plain)
     link = server.env.accept("10.0.0.66:6666")
     for _ in range(FRAMES):
         if link not in server.env._peers:
@@ -45,20 +45,20 @@ def attack(seed: int) -> None:
         server.env.deliver(link, _request(rng, codes))
         server.env.take(link)
         if rng.random() < 0.1:
-            _register(server, honest)
+            _register(server, plain)
             server.env.advance(rng.choice([SECOND, 29 * SECOND]))
         if rng.random() < 0.05:
             server.env.hang_up(link)
     failed = server.env.noted("handler_failed")
     assert not failed, failed[0]
-    found = server.role.registry.route("HonestTopic")
-    assert found is not None, "an honest broker is not listed any more"
-    assert [data.broker_name for data in found.broker_datas] == [HONEST.name]
+    found = server.role.registry.route("PlainTopic")
+    assert found is not None, "a plain broker is not listed any more"
+    assert [data.broker_name for data in found.broker_datas] == [PLAIN.name]
 
 
 def _register(server: NameServerByHand, link: int) -> None:
-    fields = {"clusterName": HONEST.cluster, "brokerName": HONEST.name, "brokerId": "0", "brokerAddr": HONEST.address}
-    body = write_registration(topics("HonestTopic", "Other"), compressed=False)
+    fields = {"clusterName": PLAIN.cluster, "brokerName": PLAIN.name, "brokerId": "0", "brokerAddr": PLAIN.address}
+    body = write_registration(topics("PlainTopic", "Other"), compressed=False)
     command = Command(Code.REGISTER_BROKER, fields | {"haServerAddr": "10.0.0.7:10912"}, body)
     server.env.deliver(link, encode_frame(command))
     server.env.take(link)

@@ -4,7 +4,7 @@
 
 Question: which single request of any client makes a released broker lose what it has acknowledged, or acknowledge what
 it should not? Each case starts a NameServer and a broker with SYNC_FLUSH as processes, sends one hostile request and
-honest messages, kills the broker where that matters, and counts.
+plain messages, kills the broker where that matters, and counts.
 
     sysflag      a send with sysFlag 0x10, a bit by which the broker tells how long the host in its record is
     folder       a message is sent back by the group ``../../evil``
@@ -32,7 +32,7 @@ SETTLE_NS: Final = 3 * SECOND
 
 
 def _with_sends(peer: LivingPeer) -> str:
-    """Honest messages, a kill, and what can be read before and after it."""
+    """Plain messages, a kill, and what can be read before and after it."""
     acknowledged = sum(send(peer, "T", b"%d" % number).code == 0 for number in range(COUNT))
     peer.sleep(SETTLE_NS)
     before = max_offset(peer, "T")

@@ -122,10 +122,10 @@ def scenario_of(path: Path) -> Scenario:
     return load(path)
 
 
-def run(defect: str, seed: int, *, honest: bool = False) -> RunResult:
-    """One run of the exhibit of *defect*, or of its honest twin; nothing is kept."""
+def run(defect: str, seed: int, *, clean: bool = False) -> RunResult:
+    """One run of the exhibit of *defect*, or of its twin without the bug; nothing is kept."""
     exhibit = EXHIBITS[defect]
-    defects = () if honest else (defect,)
+    defects = () if clean else (defect,)
     return run_scenario(scenario_of(exhibit.path), seed=seed, keep="none", defects=defects)
 
 

@@ -1,4 +1,4 @@
-"""The hunt: within how many seeds is each planted bug found, and is the honest twin silent on all of them?
+"""The hunt: within how many seeds is each planted bug found, and is the twin without the bug silent on all of them?
 
     python -m suites.museum.hunt [--only NAME …] [--seeds 50] [--twins 200]
     python -m suites.museum.hunt --words
@@ -77,8 +77,8 @@ def _failures(verdicts: Sequence[Any]) -> list[tuple[str, str]]:
 
 
 def silence(name: str, seeds: int) -> Twin:
-    """The honest twin of the exhibit *name*."""
-    outcomes = Counter(run(name, seed, honest=True).outcome.name for seed in range(1, seeds + 1))
+    """The twin without the bug of the exhibit *name*."""
+    outcomes = Counter(run(name, seed, clean=True).outcome.name for seed in range(1, seeds + 1))
     return Twin(seeds, dict(sorted(outcomes.items())))
 
 

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import Final
 
 from harness.summary import lines_of
 from reference_impl.defects import CONSUMERS, DEFECTS, REPLICATION, ROUTING, STORE
+from reference_impl.defects.defect import Defect
+from scripts.markdown import WIDTH, wrapped
 from suites.museum.exhibits import EXHIBITS, command, run, scenario_of
 from suites.museum.hunt import Finding, Twin, read_findings, read_twins
 
@@ -61,15 +64,21 @@ def page() -> str:
     for title, room in ROOMS:
         parts += [f"## {title}\n", _table([name for name in EXHIBITS if name in room], findings, twins)]
     parts += ["## Exhibit by exhibit\n", *(_exhibit(name, findings[name]) for name in EXHIBITS)]
-    return "\n".join(parts).rstrip() + "\n"
+    return wrapped("\n".join(parts).rstrip() + "\n")
 
 
 def _head(example: Finding) -> str:
     return _HEAD.format(
         bugs=len(DEFECTS),
         command=command(EXAMPLE, example.first[0]),
-        output="\n".join(f"    {line}".rstrip() for line in _said(example.first[0])),
+        output="\n".join(_code(line) for line in _said(example.first[0])),
     )
+
+
+def _code(line: str) -> str:
+    """*line* as a line of code, broken where the page ends."""
+    margin = " " * (len(line) - len(line.lstrip()) + 4)
+    return fill(line.strip(), WIDTH, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False).rstrip()
 
 
 def _said(seed: int) -> list[str]:
@@ -102,7 +111,7 @@ def _exhibit(name: str, finding: Finding) -> str:
         [
             f"### {name}\n",
             f"*{_upper(defect.what)}.*\n",
-            f"* **Where it was seen** ({', '.join(defect.exhibits) or 'our own'}): {defect.history}.",
+            *_seen_at(defect),
             f"* **How it is reached** (`{exhibit.path.stem}`): {scenario_of(exhibit.path).description}.",
             f"* **How it is found**: `{defect.check}` sees {defect.shows}; in {finding.found} of {finding.seeds} seeds."
             f"{others}",
@@ -111,6 +120,11 @@ def _exhibit(name: str, finding: Finding) -> str:
             "",
         ]
     )
+
+
+def _seen_at(defect: Defect) -> list[str]:
+    """Where the bug was met before; nothing for one that we made up."""
+    return [f"* **Where it was seen** ({', '.join(defect.exhibits)}): {defect.history}."] if defect.exhibits else []
 
 
 def _upper(text: str) -> str:

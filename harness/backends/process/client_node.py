@@ -1,4 +1,5 @@
-"""A client of another make as a process of its own: a node with a network, whose standard input and output are ours.
+"""A client of another implementation as a process of its own: a node with a network, whose standard input and output
+are ours.
 
 Question: how do lines get to a client process and back, while it is killed, paused and started like a server?
 

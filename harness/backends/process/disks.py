@@ -1,7 +1,7 @@
 """Where a node's files lie: an ext4 of its own that can lose its power, or a plain folder.
 
 Question: what is a power cut for a process on this machine? With an image: everything that was not forced is gone, for
-real (``faults/mechanisms/loopfs.py``). With a plain folder there is no honest way: the page cache belongs to the kernel
+real (``faults/mechanisms/loopfs.py``). With a plain folder it cannot be made real: the page cache belongs to the kernel
 and survives the process. So it is refused, never imitated.
 
 Limits. An image takes what is written to it, up to its size, from the disk that holds the temporary folder.

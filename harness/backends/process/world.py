@@ -59,7 +59,7 @@ class Parts:
     network: Network
     disks: Disks
     launcher: Launcher | None = None
-    """Of servers; ``None``: they are plain processes, as clients of another make are in any case."""
+    """Of servers; ``None``: they are plain processes, as clients of another implementation are in any case."""
 
 
 class RealBackend:

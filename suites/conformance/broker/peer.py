@@ -1,6 +1,6 @@
 """Whoever talks to a broker in a probe: connections by name, requests and answers, bytes, and time that passes.
 
-Question: what must a world offer so that the probes of this folder can be put to the broker in it? The probes know
+Question: what must a world offer so that the probes of this folder can run against the broker in it? The probes know
 nothing but this protocol, so the same texts run against the reference in the simulator, against it over TCP, and
 against Apache's own broker.
 

@@ -1,4 +1,4 @@
-"""What a probe is: one act and what must be seen, put to a broker that it knows nothing else about.
+"""What a probe is: one act and what must be seen, run against a broker that it knows nothing else about.
 
 Question: how do the same few lines ask the reference in the simulator, the reference in a process, and Apache's broker?
 

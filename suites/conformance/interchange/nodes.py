@@ -1,7 +1,7 @@
 """Real nodes whose target may change from one life to the next, and the versions of Apache's that are asked.
 
-Question: how does a test say "now the other broker, on the same folder"? ``Makes`` is the mix of the cluster; a node is
-what it says at the moment of its start.
+Question: how does a test say "now the other broker, on the same folder"? ``Implementations`` is the mix of the cluster;
+a node is what it says at the moment of its start.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def needs_minutes(*values: object) -> object:
     return pytest.param(*values, marks=skip)
 
 
-class Makes:
+class Implementations:
     """Node → target by name; assigned to, it holds for the next start."""
 
     def __init__(self, nodes: Mapping[str, str]) -> None:
@@ -51,16 +51,16 @@ class Makes:
 
 
 @contextmanager
-def real_nodes(makes: Makes, folder: Path) -> Iterator[ProcessBackend]:
+def real_nodes(implementations: Implementations, folder: Path) -> Iterator[ProcessBackend]:
     """A world of processes without a node; everything is gone on leaving. What the machine lacks is a named skip."""
     try:
-        makes.target.prepare()
+        implementations.target.prepare()
     except BackendUnavailable as missing:
         if os.environ.get("MQCHAOS_REQUIRE_ALL") == "1":
             raise
         pytest.skip(str(missing))
     journal = HealJournal.open("interchange", folder / "heal")
-    backend = ProcessBackend("interchange", folder, makes.target, journal)
+    backend = ProcessBackend("interchange", folder, implementations.target, journal)
     try:
         yield backend
     finally:

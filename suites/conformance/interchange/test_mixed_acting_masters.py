@@ -1,4 +1,4 @@
-"""Acting masters of different makes: either end, and the NameServer, may be Apache's 5.3.3.
+"""Acting masters of different implementations: either end, and the NameServer, may be Apache's 5.3.3.
 
 Question: does a slave of the one make act for a master of the other, and does that master take its progress when it
 returns? Asked is what a pair of one make is asked (``suites/conformance/replication/test_acting_masters.py``).
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from suites.conformance.interchange.nodes import APACHE_5, Makes, needs_minutes, real_nodes
+from suites.conformance.interchange.nodes import APACHE_5, Implementations, needs_minutes, real_nodes
 from suites.conformance.replication.pair import Pair
 from suites.conformance.replication.test_acting_masters import BOTH, SETTINGS, ask_the_pair
 
@@ -29,6 +29,6 @@ REFERENCE = "reference"
     ],
 )
 def test_a_slave_of_another_make_acts(nameserver: str, master: str, slave: str, tmp_path: Path) -> None:
-    makes = Makes({"namesrv-1": nameserver, "broker-a-0": master, "broker-a-1": slave})
-    with real_nodes(makes, tmp_path) as backend:
+    implementations = Implementations({"namesrv-1": nameserver, "broker-a-0": master, "broker-a-1": slave})
+    with real_nodes(implementations, tmp_path) as backend:
         ask_the_pair(Pair(backend, **BOTH, **SETTINGS))

@@ -1,4 +1,5 @@
-"""Two NameServers of different makes, brokers of different makes: whatever one tells, the other tells.
+"""Two NameServers of different implementations, brokers of different implementations: whatever one tells, the other
+tells.
 
 Question: can brokers and clients tell the reference's NameServer from Apache's? A reference master and its Apache slave
 register with both; the bodies that both give out (routes, clusters, topics) are compared as values, when all is well,
@@ -22,7 +23,7 @@ from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Answer
 from suites.conformance.broker.peer import create_topic
-from suites.conformance.interchange.nodes import ALL, APACHE, Makes, real_nodes
+from suites.conformance.interchange.nodes import ALL, APACHE, Implementations, real_nodes
 from suites.conformance.plain_cluster import Asker
 from suites.conformance.replication.pair import Pair
 
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network"),
 
 MASTER, SLAVE = "broker-a-0", "broker-a-1"
 SERVERS = {"namesrv": "reference", "second": APACHE}
-"""Channel → the make of the NameServer behind it."""
+"""Channel → the implementation of the NameServer behind it."""
 REGISTERED_NS = 45 * SECOND
 EXPIRED_NS = 150 * SECOND
 TOPIC = "Routed"
@@ -39,8 +40,8 @@ TOPIC = "Routed"
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    makes = Makes({"namesrv-1": "reference", "namesrv-2": APACHE, MASTER: "reference", SLAVE: APACHE})
-    with real_nodes(makes, tmp_path_factory.mktemp("nameservers")) as backend:
+    nodes = Implementations({"namesrv-1": "reference", "namesrv-2": APACHE, MASTER: "reference", SLAVE: APACHE})
+    with real_nodes(nodes, tmp_path_factory.mktemp("nameservers")) as backend:
         one, two = backend.host("namesrv-1"), backend.host("namesrv-2")
         backend.add_node(NodeSpec("namesrv-2", "namesrv", {"bindAddress": two, "listenPort": "9876"}))
         backend.perform(lambda: backend.levers.start("namesrv-2"))

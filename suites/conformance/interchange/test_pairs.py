@@ -1,4 +1,5 @@
-"""Master and slave of different makes, under load that never stops, while each of them is killed and comes back.
+"""Master and slave of different implementations, under load that never stops, while each of them is killed and comes
+back.
 
 Question: can either end of RocketMQ's replication tell the reference from the real thing? At the end the slave's commit
 log must be its master's, byte for byte from 0 to its end, and so must be every consume queue; everything that was
@@ -24,7 +25,7 @@ from suites.conformance.interchange.load import FILE_SIZE, GROUPS, QUICK_TABLES,
 from suites.conformance.interchange.nodes import (
     APACHE,
     APACHE_5,
-    Makes,
+    Implementations,
     needs_minutes,
     real_nodes,
     release_of,
@@ -56,15 +57,15 @@ SLAVE_NOT_AVAILABLE = 11
         needs_minutes("reference", APACHE, "ASYNC_MASTER"),
         needs_minutes(APACHE, "reference", "SYNC_MASTER"),
         *(
-            needs_minutes(*makes, role)
-            for makes in (("reference", APACHE_5), (APACHE_5, "reference"))
+            needs_minutes(*implementations, role)
+            for implementations in (("reference", APACHE_5), (APACHE_5, "reference"))
             for role in ("SYNC_MASTER", "ASYNC_MASTER")
         ),
     ],
 )
 def test_logs_are_equal_after_kills_of_either_end(master: str, slave: str, role: str, tmp_path: Path) -> None:
     release = release_of(slave if master == "reference" else master)
-    with real_nodes(Makes({"namesrv-1": "reference", MASTER: master, SLAVE: slave}), tmp_path) as backend:
+    with real_nodes(Implementations({"namesrv-1": "reference", MASTER: master, SLAVE: slave}), tmp_path) as backend:
         pair = Pair(
             backend,
             release=release,

@@ -38,7 +38,7 @@ from suites.conformance.interchange.load import (
 from suites.conformance.interchange.nodes import (
     APACHE,
     APACHE_5,
-    Makes,
+    Implementations,
     needs_minutes,
     real_nodes,
     release_of,
@@ -54,8 +54,8 @@ TABLES = ("consumerOffset.json", "delayOffset.json")
 class Folder:
     """A broker's store that changes hands."""
 
-    def __init__(self, folder: Path, makes: Makes, peer: BackendPeer) -> None:
-        self.store, self._makes, self._peer = store_of(folder, NODE), makes, peer
+    def __init__(self, folder: Path, implementations: Implementations, peer: BackendPeer) -> None:
+        self.store, self._implementations, self._peer = store_of(folder, NODE), implementations, peer
         self.given: list[Stored] = []
         self._indexed_from = 0
         make_tables(peer)
@@ -75,7 +75,7 @@ class Folder:
         if how == "kill":
             self._indexed_from = scan_start(self.store)
         log, content = log_of(self.store), self._content()
-        self._makes[NODE] = target
+        self._implementations[NODE] = target
         self._peer.begin()
         served = eventually(self._peer, lambda: self._served(content))
         assert_same(served, content)
@@ -113,11 +113,11 @@ class Folder:
     [(APACHE, "kill"), needs_minutes(APACHE, "stop"), needs_minutes(APACHE_5, "kill"), needs_minutes(APACHE_5, "stop")],
 )
 def test_a_folder_goes_from_hand_to_hand(apache: str, how: str, tmp_path: Path) -> None:
-    makes = Makes({"namesrv-1": "reference", NODE: apache})
+    nodes = Implementations({"namesrv-1": "reference", NODE: apache})
     properties = {"mappedFileSizeCommitLog": str(FILE_SIZE), "waitTimeMillsInSendQueue": "20000", **QUICK_TABLES}
     properties |= {"maxHashSlotNum": "500", "maxIndexNum": "20000", "release": release_of(apache)}
-    with real_nodes(makes, tmp_path) as backend:
-        folder = Folder(tmp_path, makes, BackendPeer(backend, release=release_of(apache), properties=properties))
+    with real_nodes(nodes, tmp_path) as backend:
+        folder = Folder(tmp_path, nodes, BackendPeer(backend, release=release_of(apache), properties=properties))
         folder.write("first")
         folder.hand_over("reference", how)
         folder.write("second")

@@ -112,7 +112,7 @@ class Pair:
         self.until(lambda: self.ask(Command(Code.GET_BROKER_CLUSTER_INFO), "namesrv:", SECOND) is not None)
         for node in self.nodes:
             self.start(node)
-            if in_turn:  # whoever registers first has nobody to ask for what he may have missed
+            if in_turn:  # the first to register has no other to ask for what it may have missed
                 self.until(partial(self.is_up, node))
         self.until(lambda: all(self.is_up(node) for node in self.nodes))
         if joined:

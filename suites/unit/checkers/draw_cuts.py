@@ -1,4 +1,4 @@
-"""Random small logs over power cuts, honest or damaged, and what the checker and the oracle say of them.
+"""Random small logs over power cuts, valid or damaged, and what the checker and the oracle say of them.
 
 A log lives through one to three power cuts, each of which truncates it anywhere; in half of the histories operations
 are answered over a cut. One history has one log, or two of brokers with cuts of their own.

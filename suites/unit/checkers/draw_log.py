@@ -1,6 +1,6 @@
-"""Random small histories of logs, honest or damaged, for the brute-force oracle and for the checker.
+"""Random small histories of logs, valid or damaged, for the brute-force oracle and for the checker.
 
-Honest ones come from logs that really ran: each operation gets an instant, takes effect there, and an interval around
+Valid ones come from logs that really ran: each operation gets an instant, takes effect there, and an interval around
 it; some answers get lost. Damage changes a stamp, an offset, a value, an answer: about half of the histories end up
 illegal. Stamps are small integers, so ties are frequent.
 """

@@ -1,4 +1,4 @@
-"""Random small histories of FIFO queues and bags, honest or damaged: for the oracle and for the checker."""
+"""Random small histories of FIFO queues and bags, valid or damaged: for the oracle and for the checker."""
 
 from __future__ import annotations
 

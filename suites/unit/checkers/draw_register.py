@@ -1,4 +1,4 @@
-"""Random small histories of registers and locks, honest or damaged: for the oracle and for the checkers."""
+"""Random small histories of registers and locks, valid or damaged: for the oracle and for the checkers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random small logs of which the oldest files are deleted, honest or damaged, and what an oracle says of them.
+"""Random small logs of which the oldest files are deleted, valid or damaged, and what an oracle says of them.
 
 A broker stores one to three messages a log file, now and then with those of other queues between them, and deletes
 whole files, the oldest first, the last one never. It keeps them not at all, or an hour, or 72 until its disk is full;

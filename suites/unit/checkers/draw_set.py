@@ -1,4 +1,4 @@
-"""Random small histories of sets, honest or damaged: for the oracle and for the checker."""
+"""Random small histories of sets, valid or damaged: for the oracle and for the checker."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """One violation planted into a large history of a queue, a register or a lock, at the distance of one stamp.
 
-Question: is each kind of the catalogue found among thousands of honest operations, and is the same change one stamp
+Question: is each kind of the catalogue found among thousands of valid operations, and is the same change one stamp
 less still legal?
 
-Model. A plant takes an honest history, a fraction of it at which to act, and a distance: 1 makes the violation, 0 the
+Model. A plant takes a valid history, a fraction of it at which to act, and a distance: 1 makes the violation, 0 the
 *near miss*, which must stay legal. Where a kind has no stamp that could be one less (a value that comes out twice), the
-near miss is the honest history.
+near miss is the valid history.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ REGISTER_PLANTS: dict[str, tuple[RegisterPlant, tuple[str, ...], float]] = {
     "never written": (never_written, ("phantom",), 0.25),
     "swapped twice": (swapped_twice, ("two-cas-one-value",), 0.25),
 }
-"""name → (plant, kinds by which the checker may call it, share of swaps in the honest history)."""
+"""name → (plant, kinds by which the checker may call it, share of swaps in the valid history)."""
 
 
 def hold_history(count: int) -> MutexInput:

@@ -62,21 +62,21 @@ def judged(log: LogInput) -> Content | None:
 @pytest.mark.parametrize("plant", PLANTS)
 def test_one_violation_among_thousands_is_left_to_the_other_path(plant: str) -> None:
     pytest.importorskip("numba")
-    honest = log_history(20_000)
-    assert judged(honest) is not None
-    assert judged(PLANTS[plant][0](honest, victim(honest, 0.5), 1)) is None
+    valid = log_history(20_000)
+    assert judged(valid) is not None
+    assert judged(PLANTS[plant][0](valid, victim(valid, 0.5), 1)) is None
 
 
 @pytest.mark.parametrize("part", ["appends", "polls"])
 def test_a_queue_that_is_none_is_left_to_the_other_path(part: str) -> None:
     """The loops look into arrays by these numbers."""
     pytest.importorskip("numba")
-    honest = log_history(2_000)
-    for queue in (-1, honest.queue_count):
-        rows = getattr(honest, part)
+    valid = log_history(2_000)
+    for queue in (-1, valid.queue_count):
+        rows = getattr(valid, part)
         queues = rows.queue.copy()
         queues[7] = queue
-        assert judged(replace(honest, **{part: replace(rows, queue=queues)})) is None
+        assert judged(replace(valid, **{part: replace(rows, queue=queues)})) is None
 
 
 def test_a_large_input_goes_through_it() -> None:

@@ -94,8 +94,8 @@ def said_empty(queue: QueueInput, row: int, distance: int) -> QueueInput:
 
 @pytest.mark.parametrize("plant", [out_of_order, said_empty])
 def test_a_violation_at_the_distance_of_one_event_is_left_to_the_other_path(plant: object) -> None:
-    honest = on_events(queue_history(4_000))
-    doubled = replace(honest, **{name: _doubled(getattr(honest, name)) for name in _STAMPS})
+    valid = on_events(queue_history(4_000))
+    doubled = replace(valid, **{name: _doubled(getattr(valid, name)) for name in _STAMPS})
     assert is_plainly_legal(doubled, True)
     for distance in (0, 1):
         queue = plant(doubled, 1_000, distance)  # type: ignore[operator]

@@ -74,14 +74,14 @@ def worked(rng: Random) -> list[Operation]:
     return unanswered_writes(rng.choice((10, 20, 40)), rng.randrange(7), **shape)
 
 
-def honest(rng: Random) -> list[Operation]:
+def valid(rng: Random) -> list[Operation]:
     return [operation for operation in worked(rng) if operation.arg != ("read", 5)]
 
 
 DRAWN: dict[str, tuple[Model, Callable[[Random], list[Operation]]]] = {
     "register, anything": (register(), lambda rng: draw(rng, REGISTER_ARGS)),
     "register, one bad read": (register(), worked),
-    "register that worked": (register(), honest),
+    "register that worked": (register(), valid),
     "mutex, anything": (mutex(), lambda rng: draw(rng, LOCK_ARGS)),
     "register, not lazy": (replace(register(), is_lazy=False), worked),
 }

@@ -1,4 +1,4 @@
-"""A history is validated once: what no honest recorder writes is an error with table, row and reason."""
+"""A history is validated once: what no recorder of ours writes is an error with table, row and reason."""
 
 from __future__ import annotations
 

@@ -31,6 +31,6 @@ def test_on_small_histories(queues: int) -> None:
 @pytest.mark.parametrize("distance", [0, 1])
 @pytest.mark.parametrize("plant", PLANTS)
 def test_on_large_histories_with_one_violation(plant: str, distance: int) -> None:
-    honest = log_history(6_000)
-    log = PLANTS[plant][0](honest, victim(honest, 0.5), distance)
+    valid = log_history(6_000)
+    log = PLANTS[plant][0](valid, victim(valid, 0.5), distance)
     assert is_linearizable(plain(log)) is check_log(log).holds is (distance == 0)

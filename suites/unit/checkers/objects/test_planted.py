@@ -1,4 +1,4 @@
-"""Large honest histories pass; one wrong event among thousands is found, by name; one stamp less is no violation."""
+"""Large valid histories pass; one wrong event among thousands is found, by name; one stamp less is no violation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_honest_logs_pass(shape: str) -> None:
+def test_valid_logs_pass(shape: str) -> None:
     result = check_log(log_history(20_000, **SHAPES[shape]))  # type: ignore[arg-type]
     assert result.holds is True
 
@@ -47,14 +47,14 @@ def test_honest_logs_pass(shape: str) -> None:
 @pytest.mark.parametrize("shape", ["10 processes", "100 processes", "5 % unknown"])
 @pytest.mark.parametrize("plant", PLANTS)
 def test_one_planted_violation_is_found_by_name(plant: str, shape: str, fraction: float) -> None:
-    honest = log_history(6_000, **SHAPES[shape])  # type: ignore[arg-type]
+    valid = log_history(6_000, **SHAPES[shape])  # type: ignore[arg-type]
     put, kinds = PLANTS[plant]
-    row = victim(honest, fraction)
-    result = check_log(put(honest, row, 1))
+    row = victim(valid, fraction)
+    result = check_log(put(valid, row, 1))
     assert result.violations, plant
     assert result.violations[0].kind in kinds
     assert len([op for op in result.violations[0].ops if op >= 0]) <= 2
-    assert check_log(put(honest, row, 0)).holds is True
+    assert check_log(put(valid, row, 0)).holds is True
 
 
 def all_open_at_once(log: LogInput) -> LogInput:
@@ -87,7 +87,7 @@ def test_one_client_stalled_for_the_whole_run() -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 10, 100])
-def test_honest_queues_pass_and_one_exchange_is_found(processes: int) -> None:
+def test_valid_queues_pass_and_one_exchange_is_found(processes: int) -> None:
     queue = queue_history(20_000, processes=processes)
     assert check_queue(queue).holds is True
     # Two values that were enqueued far apart come out in each other's place.
@@ -114,7 +114,7 @@ def test_a_lost_message_of_a_queue_is_proved() -> None:
 
 
 @pytest.mark.parametrize("swaps", [0.0, 0.25, 0.9])
-def test_honest_registers_pass_and_one_old_read_is_found(swaps: float) -> None:
+def test_valid_registers_pass_and_one_old_read_is_found(swaps: float) -> None:
     register = register_history(20_000, swaps=swaps)
     assert check_register(register).holds is True
     register.r_value[5_000] = register.r_value[4_000]
@@ -130,9 +130,9 @@ FRACTIONS = pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("plant", LOG_PLANTS)
 def test_what_a_log_may_not_show_is_found_one_stamp_off(plant: str, fraction: float) -> None:
     put, kind = LOG_PLANTS[plant]
-    honest = log_history(6_000, unknown=0.0)
-    assert kind in [violation.kind for violation in check_log(put(honest, fraction, 1)).violations]
-    assert check_log(put(honest, fraction, 0)).holds is True
+    valid = log_history(6_000, unknown=0.0)
+    assert kind in [violation.kind for violation in check_log(put(valid, fraction, 1)).violations]
+    assert check_log(put(valid, fraction, 0)).holds is True
 
 
 @FRACTIONS
@@ -140,39 +140,39 @@ def test_what_a_log_may_not_show_is_found_one_stamp_off(plant: str, fraction: fl
 @pytest.mark.parametrize("plant", QUEUE_PLANTS)
 def test_what_a_queue_may_not_do_is_found_one_stamp_off(plant: str, unknown: float, fraction: float) -> None:
     put, kind, ordered = QUEUE_PLANTS[plant]
-    honest = drained(queue_history(6_000, unknown=unknown))
-    violation = check_queue(put(honest, fraction, 1), ordered=ordered).violations[0]
+    valid = drained(queue_history(6_000, unknown=unknown))
+    violation = check_queue(put(valid, fraction, 1), ordered=ordered).violations[0]
     assert (violation.kind, len(violation.values) <= 2) == (kind, True)
-    assert check_queue(put(honest, fraction, 0), ordered=ordered).holds is True
+    assert check_queue(put(valid, fraction, 0), ordered=ordered).holds is True
 
 
 @FRACTIONS
 @pytest.mark.parametrize("plant", REGISTER_PLANTS)
 def test_what_a_register_may_not_do_is_found_one_stamp_off(plant: str, fraction: float) -> None:
     put, kinds, swaps = REGISTER_PLANTS[plant]
-    honest = register_history(6_000, swaps=swaps)
-    violation = check_register(put(honest, fraction, 1)).violations[0]
+    valid = register_history(6_000, swaps=swaps)
+    violation = check_register(put(valid, fraction, 1)).violations[0]
     assert violation.kind in kinds
     assert len(violation.ops) <= 4
-    assert check_register(put(honest, fraction, 0)).holds is True
+    assert check_register(put(valid, fraction, 0)).holds is True
 
 
 @FRACTIONS
 @pytest.mark.parametrize("plant", MUTEX_PLANTS)
 def test_what_a_lock_may_not_do_is_found_one_stamp_off(plant: str, fraction: float) -> None:
     put, kind = MUTEX_PLANTS[plant]
-    honest = hold_history(6_000)
-    assert [violation.kind for violation in check_mutex(put(honest, fraction, 1)).violations] == [kind]
-    assert check_mutex(put(honest, fraction, 0)).holds
+    valid = hold_history(6_000)
+    assert [violation.kind for violation in check_mutex(put(valid, fraction, 1)).violations] == [kind]
+    assert check_mutex(put(valid, fraction, 0)).holds
 
 
 @FRACTIONS
 def test_a_fetch_of_less_than_was_acknowledged_is_found_one_stamp_off(fraction: float) -> None:
-    honest = commit_history(6_000)
-    assert [violation.kind for violation in check_max_register(fetch_of_less(honest, fraction, 1)).violations] == [
+    valid = commit_history(6_000)
+    assert [violation.kind for violation in check_max_register(fetch_of_less(valid, fraction, 1)).violations] == [
         "stale"
     ]
-    assert check_max_register(fetch_of_less(honest, fraction, 0)).holds
+    assert check_max_register(fetch_of_less(valid, fraction, 0)).holds
 
 
 @pytest.mark.parametrize("processes", [10, 30, 100])

@@ -126,8 +126,8 @@ def test_a_bad_read_behind_many_unanswered_writes_is_found_soon(unanswered: int)
     result = search(ops, register())
     assert result.holds is False
     assert result.configurations < 10_000
-    honest = [operation for operation in ops if operation.arg != ("read", 5)]
-    assert search(honest, register()).holds is True
+    valid = [operation for operation in ops if operation.arg != ("read", 5)]
+    assert search(valid, register()).holds is True
 
 
 def test_nothing_happened_is_legal() -> None:

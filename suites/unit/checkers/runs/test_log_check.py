@@ -24,7 +24,7 @@ def two_messages(build: Build) -> None:
     build.send(20, 30, 1, 1)
 
 
-def honest(build: Build) -> None:
+def valid(build: Build) -> None:
     two_messages(build)
     build.pull(0, 5, 0, [])
     build.pull(40, 41, 0, [0, 1])
@@ -101,9 +101,9 @@ CASES: list[tuple[Callable[[Build], None], str]] = [
 ]
 
 
-def test_an_honest_history_passes() -> None:
+def test_a_valid_history_passes() -> None:
     build = Build()
-    honest(build)
+    valid(build)
     verdict = judge(build)
     assert (verdict.outcome, verdict.anomalies) == (Outcome.PASS, ())
     assert verdict.measures["stale_answers"] == 0

@@ -8,8 +8,8 @@ import pytest
 
 from checkers.runs.acknowledged import check_promised
 from checkers.runs.masters import check_masters
-from checkers.runs.propagation import check_effects
-from checkers.runs.slave_lag import check_following
+from checkers.runs.propagation import check_propagation
+from checkers.runs.slave_lag import check_slave_lag
 from checkers.verdict import Outcome, Verdict
 from suites.unit.checkers.build import Build
 
@@ -40,7 +40,7 @@ def changed(shown_ms: int, again_ms: int = 60_000) -> Verdict:
     observe(build, "look", "namesrv-1", 0, shown_ms, {PERMISSION: "rw"})
     observe(build, "look", "namesrv-1", shown_ms, again_ms, {PERMISSION: "r-"})
     observe(build, "look", "namesrv-1", again_ms, 61_000, {PERMISSION: "rw"})
-    return check_effects(build.history(), build.facts(mode="multi-master"))
+    return check_propagation(build.history(), build.facts(mode="multi-master"))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_fault_excuses_only_while_it_lasts_and_as_long_again_as_the_bound(begi
     act(build, 10_000, "wipe_write_permission", {"namesrv-1": {PERMISSION: "r-"}})
     observe(build, "look", "namesrv-1", 0, 58_000, {PERMISSION: "rw"})
     build.fault("kill", "broker-a-0", begin_ms, begin_ms + 1, heal=heal_ms)
-    assert kinds(check_effects(build.history(), build.facts(mode="multi-master"))) == found
+    assert kinds(check_propagation(build.history(), build.facts(mode="multi-master"))) == found
 
 
 def test_what_a_lost_disk_took_along_need_not_be_shown_later() -> None:
@@ -82,14 +82,14 @@ def test_what_a_lost_disk_took_along_need_not_be_shown_later() -> None:
     act(build, 10_000, "change_offset", {"broker-a-1": {"offset": 7}})
     observe(build, "look", "broker-a-1", 0, 60_000, {"offset": 6})
     build.fault("adopt_slave", "broker-a-0", 12_000, 12_001, heal=14_000)
-    assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == []
+    assert kinds(check_propagation(build.history(), build.facts(mode=ASYNC))) == []
 
 
 def test_a_node_that_never_tells_of_what_it_must_show_proves_nothing() -> None:
     build = Build()
     act(build, 10_000, "change_delay", {"broker-a-0": {"delay": 1}, "broker-a-1": {"delay in the file": 1}})
     observe(build, "look", "broker-a-0", 0, 60_000, {"delay": 1})
-    verdict = check_effects(build.history(), build.facts(mode=ASYNC))
+    verdict = check_propagation(build.history(), build.facts(mode=ASYNC))
     assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, ("broker-a-1 never told of delay in the file",))
 
 
@@ -100,7 +100,7 @@ def test_a_slave_finds_its_master_again_with_its_next_registration(shown_ms: int
     observe(build, "look", "broker-a-1", 0, shown_ms, {"delay in the file": 0})
     observe(build, "look", "broker-a-1", shown_ms, 120_000, {"delay in the file": 1})
     build.fault("kill", "broker-a-0", 12_000, 12_001, heal=50_000)
-    assert kinds(check_effects(build.history(), build.facts(mode=ASYNC))) == found
+    assert kinds(check_propagation(build.history(), build.facts(mode=ASYNC))) == found
 
 
 def test_the_delay_is_that_of_the_first_look_which_shows_it() -> None:
@@ -111,7 +111,7 @@ def test_a_refused_act_proves_nothing() -> None:
     build = Build()
     act(build, 10_000, "wipe_write_permission", {"namesrv-1": {PERMISSION: "r-"}}, status="SYSTEM_ERROR")
     observe(build, "look", "namesrv-1", 0, 20_000, {PERMISSION: "rw"})
-    verdict = check_effects(build.history(), build.facts(mode="multi-master"))
+    verdict = check_propagation(build.history(), build.facts(mode="multi-master"))
     assert verdict.outcome is Outcome.UNKNOWN
     assert "never obeyed: SYSTEM_ERROR" in verdict.reasons[0]
 
@@ -127,7 +127,7 @@ def copied(after_ms: int, *, lost_since_ms: int = 0, replaced: bool = True, targ
     if lost_since_ms:
         build.fault("adopt_slave" if replaced else "kill", "broker-a-0", 80_000, 80_001, heal=82_000)
         observe(build, "look", "broker-a-0", 95_000, 96_000, {"offset": lost_since_ms // 1000 - 1})
-    return check_effects(build.history(), build.facts(mode=ASYNC, target=target))
+    return check_propagation(build.history(), build.facts(mode=ASYNC, target=target))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_only_4_9_takes_the_mark_of_an_ordered_topic_away(target: str, later: st
     act(build, 10_000, "delete_order", {"broker-a-0": {"topic is ordered": "no"}})
     observe(build, "look", "broker-a-0", 0, 20_000, {"topic is ordered": "yes"})
     observe(build, "look", "broker-a-0", 20_000, 61_000, {"topic is ordered": later})
-    assert kinds(check_effects(build.history(), build.facts(mode="multi-master", target=target))) == found
+    assert kinds(check_propagation(build.history(), build.facts(mode="multi-master", target=target))) == found
 
 
 # Masters --------------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def followed(stuck_ms: int, until_ms: int, fault_ms: int = -1, fixed: bool = Fal
         has = stuck_ms if stuck_ms <= ms < until_ms else ms
         build.op("end", ms + 2, ms + 3, "OK", node="broker-a-1", detail=json.dumps({"broker-a": has // 500}))
     nodes = {"broker-a-1": {"haMasterAddress": "10.0.0.1:10912"} if fixed else {}}
-    return check_following(build.history(), build.facts(mode=ASYNC, nodes=nodes))
+    return check_slave_lag(build.history(), build.facts(mode=ASYNC, nodes=nodes))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def followed(stuck_ms: int, until_ms: int, fault_ms: int = -1, fixed: bool = Fal
         (10_000, 50_000, 10_000, False, []),
         (10_000, 65_000, 10_000, False, ["slave-behind"]),
         (10_000, 75_000, 10_000, True, []),
-        (10_000, 40_000, 10_000, True, ["followed-nobody-knows-how"]),
+        (10_000, 40_000, 10_000, True, ["reconnected-unexpectedly"]),
     ],
 )
 def test_a_slave_follows_unless_something_is_in_the_way(stuck_ms, until_ms, fault_ms, fixed, found) -> None:
