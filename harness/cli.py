@@ -44,6 +44,7 @@ class Command:
 COMMANDS: Final = {
     "run": Command("run a scenario and judge it", "chaos"),
     "matrix": Command("modes × faults × seeds on the simulator, as a table", "chaos"),
+    "mutate": Command("how many small changes of the reference are noticed", "chaos"),
     "check": Command("judge a run folder again", "chaos"),
     "replay": Command("run a run folder again; in the simulator byte for byte", "chaos"),
     "findings": Command("which of the project's findings a broker shows (in a checkout)", "chaos", "suites"),

@@ -11,6 +11,7 @@ Limits. Sentences are the checkers'; nothing is judged here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
@@ -28,6 +29,9 @@ FRAME_LINES: Final = 6
 
 EXIT_CODES: Final = {Outcome.PASS: EXIT_PASS, Outcome.FAIL: EXIT_FAIL, Outcome.UNKNOWN: EXIT_UNKNOWN}
 """Not the order of the lattice: 1 is what every build takes for a failure."""
+
+NUMBERED: Final = r"[\w.-]*\d[\w.-]*"
+"""Words that differ between runs of one cause: nodes, instants, counts."""
 
 Style = Callable[[str], str]
 
@@ -77,6 +81,17 @@ def headline(judged: Judged) -> str:
         return f"{bad[0].check}: {next(iter(_said(bad[0])), '')}"
     lost = measure(judged.verdicts, "lost")
     return f"lost {lost}, as allowed" if lost else ""
+
+
+def cause_of(judged: Judged) -> str:
+    """``accounting/lost``: the check that failed first and the kind of its first finding. Runs of one cause are most
+    likely one bug. For UNKNOWN the check and the shape of its reason; empty for PASS."""
+    for verdict in judged.verdicts:
+        if verdict.outcome is judged.outcome and judged.outcome is not Outcome.PASS:
+            broken = [anomaly.kind for anomaly in verdict.anomalies if not anomaly.allowed]
+            reason = verdict.reasons[0].splitlines()[-1] if verdict.reasons else ""
+            return f"{verdict.check}/{broken[0] if broken else re.sub(NUMBERED, '…', reason)[:80]}"
+    return ""
 
 
 def measure(verdicts: Sequence[Verdict], name: str) -> int:

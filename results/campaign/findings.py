@@ -20,7 +20,7 @@ from harness.errors import HarnessError
 from harness.run import run_scenario
 from harness.scenario import Scenario
 from harness.scenario_file import dump, parse
-from results.campaign.runs import cause_of
+from harness.summary import cause_of
 
 
 @dataclass(frozen=True)

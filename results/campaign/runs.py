@@ -9,18 +9,16 @@ refuses of a drawn plan is REFUSED: such a plan is no run.
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers.verdict import Outcome
 from harness.errors import HarnessError, UsageError
-from harness.run import RunResult, run_scenario
+from harness.run import run_scenario
 from harness.scenario import Scenario
 from harness.scenario_file import dump
-from harness.summary import headline, measure
+from harness.summary import cause_of, headline, measure
 from results.campaign.plans import plan_of, seed_of
 
 ROW: Final = pa.schema(
@@ -74,14 +72,3 @@ def _told(scenario: Scenario, seed: int, defects: tuple[str, ...]) -> dict[str, 
         "history_sha256": result.history_sha256,
     }
 
-
-def cause_of(result: RunResult) -> str:
-    """``accounting/lost``; for UNKNOWN the check and the shape of its reason; empty for PASS."""
-    for verdict in result.verdicts:
-        if verdict.outcome is result.outcome and result.outcome is not Outcome.PASS:
-            broken = [anomaly.kind for anomaly in verdict.anomalies if not anomaly.allowed]
-            shape = (
-                re.sub(r"[\w.-]*\d[\w.-]*", "…", verdict.reasons[0].splitlines()[-1])[:80] if verdict.reasons else ""
-            )
-            return f"{verdict.check}/{broken[0] if broken else shape}"
-    return ""
