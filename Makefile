@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile museum benchmarks docs clean
+.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile museum mutation benchmarks docs clean
 
 HISTORIES ?= 1000000
 STATES ?= 1000000
@@ -16,6 +16,7 @@ help:
 	@echo 'make shapes      checkers against a second brute force on all small histories of some shapes'
 	@echo 'make hostile     a million hostile frames, 10,000 damaged stores, tables, files of properties (an hour)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
+	@echo 'make mutation    400 small changes of the reference: how many are noticed? (goes on where it was; three hours)'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
 
@@ -57,6 +58,10 @@ hostile: .venv/.mqchaos-setup
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt
 	.venv/bin/python -m suites.museum.page
+
+mutation: .venv/.mqchaos-setup
+	.venv/bin/python -m harness.cli mutate
+	.venv/bin/python scripts/detection_page.py --take mutation
 
 benchmarks: .venv/.mqchaos-setup
 	.venv/bin/python -m benchmarks

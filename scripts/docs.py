@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> int:
     _python("scripts/promises_page.py")
     _python("scripts/conformance_page.py")
+    _python("scripts/detection_page.py")
     _python("scripts/draw_checkers.py")
     _python("-m", "suites.museum.page")
     page = _python("-m", "harness.cli", "list", "faults", "--markdown")

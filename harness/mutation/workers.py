@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from tempfile import TemporaryFile
 from threading import Timer
@@ -64,8 +65,9 @@ def carry_out(order: Order, command: Sequence[str] = ()) -> Iterator[Said]:
 def _read(process: subprocess.Popen[str], order: Order, words: IO[str]) -> Iterator[Said]:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(order.to_json())
-    process.stdin.close()
+    with suppress(BrokenPipeError):  # who died at once is told below, by its death
+        process.stdin.write(order.to_json())
+        process.stdin.close()
     current: list[Any] = [order.runs[0].unit, order.runs[0].seed]
     is_within = True
     for line in process.stdout:

@@ -71,4 +71,3 @@ def _told(scenario: Scenario, seed: int, defects: tuple[str, ...]) -> dict[str, 
         "lost": measure(result.verdicts, "lost"),
         "history_sha256": result.history_sha256,
     }
-

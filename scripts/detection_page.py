@@ -1,0 +1,208 @@
+"""``docs/detection.md``: how many small changes of the reference the harness notices, by whom, and which it does not.
+
+Question: what is a green run worth, where is it worth least, and does it get better?
+
+Model. ``suites/recorded/mutants.jsonl`` has one entry a mutant of the last measurement, ``detection.jsonl`` the scores
+of all of them, ``harness/mutation/reviewed.yaml`` what people found out about survivors. The page is made of these.
+
+    python scripts/detection_page.py               write the page again
+    python scripts/detection_page.py --take DIR    first record what ``mqchaos mutate --out DIR`` measured
+
+Limits. Only what is measured on the sources as they are is taken: records of other sources stay where they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from harness import runfolder
+from harness.mutation.measure import results
+from harness.mutation.operators import Change
+from harness.mutation.population import Mutant, draw, population
+from harness.mutation.records import Records, source_digest
+from harness.mutation.result import Result
+from harness.mutation.reviewed import Review, reviews
+from harness.mutation.score import Judged, Score, checks, score_of, scores_by
+from suites import recorded
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PAGE: Final = ROOT / "docs" / "detection.md"
+MUTANTS: Final = recorded.FOLDER / "mutants.jsonl"
+SCORES: Final = recorded.FOLDER / "detection.jsonl"
+
+_HEAD: Final = """\
+# What a green run is worth
+
+This page is made by `scripts/detection_page.py` of what `make mutation` measured; do not edit it.
+
+The reference is changed in one small place: a comparison is off by one, a condition is negated, a statement is
+missing. Then scenarios and cells of the matrix run on it, simulated, {seeds} seeds each. Does somebody notice? Tests of
+modules do not count: nobody has them for another broker. How it is measured:
+[harness/mutation](../harness/mutation/README.md).
+
+**{of_executed:.0%}** of the mutants that a unit executes and that change something are noticed, **{of_all:.0%}** of all
+that change something: {drawn} mutants, drawn by seed {seed}, the same number from each room.
+
+`FAIL`: a check says so. `otherwise`: the run is UNKNOWN, ends with an error, crashes or never ends; nobody takes it for
+green. `equivalent`: people looked, and no client can see a difference ({reviewed}).
+"""
+
+
+def page(entries: Sequence[recorded.Entry], scores: Sequence[recorded.Entry], known: Mapping[str, Review]) -> str:
+    """The page of one measurement, and of those before it."""
+    judged = [_judged(entry) for entry in entries]
+    score, last = score_of(judged, known), scores[-1]
+    head = _HEAD.format(
+        of_executed=score.of_executed,
+        of_all=score.of_all,
+        drawn=score.drawn,
+        seed=last["seed"],
+        seeds=last["seeds"],
+        reviewed="[reviewed.yaml](../harness/mutation/reviewed.yaml)",
+    )
+    parts = [
+        head,
+        "## By room\n",
+        _scores("room", scores_by(lambda mutant: mutant.room, judged, known), score),
+        "## By kind of change\n",
+        _scores("change", scores_by(lambda mutant: mutant.change.operator, _sorted(judged), known), score),
+        "## Who noticed\n",
+        _checks(judged),
+        "## What survived\n",
+        _survivors(judged, known),
+        "## What nothing executes\n",
+        _unexecuted(judged),
+        "## How it grew\n",
+        _growth(scores),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _sorted(judged: Iterable[Judged]) -> list[Judged]:
+    return sorted(judged, key=lambda one: one[0].change.operator)
+
+
+def _scores(what: str, rows: Mapping[str, Score], total: Score) -> str:
+    lines = [
+        f"| {what} | drawn | equivalent | not executed | FAIL | otherwise | survived | of executed | of all |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, score in [*rows.items(), ("**all**", total)]:
+        counts = (score.drawn, score.equivalent, score.unexecuted, score.killed, score.noticed, score.survived)
+        shares = f"{score.of_executed:.0%} | {score.of_all:.0%}"
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {shares} |")
+    return "\n".join(lines) + "\n"
+
+
+def _checks(judged: Sequence[Judged]) -> str:
+    lines = ["| noticed first by | mutants |", "|---|---|"]
+    lines += [
+        f"| {check} | {count} |" for check, count in sorted(checks(judged).items(), key=lambda one: (-one[1], one))
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _survivors(judged: Sequence[Judged], known: Mapping[str, Review]) -> str:
+    """``same`` are runs whose histories were those without the change, to the byte."""
+    lines = [
+        "`same`: so many of its runs had the history that they have without the change, to the byte.\n",
+        "| mutant | place | change | runs | same | what people found |",
+        "|---|---|---|---|---|---|",
+    ]
+    survivors = [one for one in judged if one[1].kind == "survived"]
+    for mutant, result in sorted(survivors, key=lambda one: (one[0].path, one[0].change.line)):
+        review = known.get(mutant.id)
+        found = f"{review.what}: {review.reason}" if review else "not reviewed"
+        lines.append(
+            f"| {mutant.id} | {_place(mutant)} | {_code(mutant.change.before)} → {_code(mutant.change.after)} | "
+            f"{result.runs} | {result.same} | {found} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _place(mutant: Mutant) -> str:
+    return f"{mutant.path.partition('/')[2]}:{mutant.change.line} {mutant.change.function}"
+
+
+def _code(text: str) -> str:
+    escaped = text.replace("|", "\\|")
+    return f"`{escaped}`"
+
+
+def _unexecuted(judged: Sequence[Judged]) -> str:
+    functions: dict[str, list[str]] = defaultdict(list)
+    for mutant, result in judged:
+        if result.kind == "unexecuted":
+            functions[mutant.path.partition("/")[2]].append(mutant.change.function)
+    if not functions:
+        return "Nothing.\n"
+    lines = ["| module | mutants | functions |", "|---|---|---|"]
+    for path, names in sorted(functions.items(), key=lambda one: (-len(one[1]), one[0])):
+        lines.append(f"| {path} | {len(names)} | {', '.join(sorted(set(names)))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _growth(scores: Sequence[recorded.Entry]) -> str:
+    lines = ["| day | mutants | of executed | of all | what had changed |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {one['day']} | {one['drawn']} | {one['of_executed']:.0%} | {one['of_all']:.0%} | {one['note']} |"
+        for one in scores
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _judged(entry: recorded.Entry) -> Judged:
+    change = Change(0, *(entry[name] for name in ("operator", "function", "line", "before", "after", "occurrence")))
+    names = {field.name for field in fields(Result)}
+    return Mutant(entry["room"], entry["path"], change), Result(**{name: entry[name] for name in names})
+
+
+def take(folder: Path, count: int, seed: int, seeds: int, note: str) -> None:
+    """Record what was measured on today's sources."""
+    known = results(Records(folder / "mutants.jsonl", source_digest()))
+    judged = [(mutant, known[mutant.id]) for mutant in draw(population(), count, seed) if mutant.id in known]
+    recorded.write(MUTANTS, [_entry(*one) for one in judged], lambda entry: (entry["path"], entry["mutant"]))
+    score = score_of(judged, reviews())
+    measured = {
+        "day": datetime.now(UTC).date().isoformat(),
+        "commit": runfolder.commit(),
+        "seed": seed,
+        "seeds": seeds,
+        "drawn": score.drawn,
+        "of_executed": round(score.of_executed, 3),
+        "of_all": round(score.of_all, 3),
+        "noticed_by": dict(Counter(checks(judged)).most_common()),
+        "note": note,
+    }
+    earlier = [entry for entry in recorded.read(SCORES) if entry["note"] != note]
+    recorded.write(SCORES, [*earlier, measured], lambda entry: (entry["day"], f"{entry['drawn']:06}", entry["note"]))
+
+
+def _entry(mutant: Mutant, result: Result) -> dict[str, Any]:
+    change = {key: value for key, value in asdict(mutant.change).items() if key != "number"}
+    return {"room": mutant.room, "path": mutant.path, **change, **result.to_record()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--take", type=Path, metavar="DIR", help="record what was measured there")
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--note", default="", help="what had changed since the last measurement")
+    arguments = parser.parse_args()
+    if arguments.take:
+        take(arguments.take, arguments.count, arguments.seed, arguments.seeds, arguments.note)
+    PAGE.write_text(page(recorded.read(MUTANTS), recorded.read(SCORES), reviews()), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
