@@ -14,8 +14,8 @@ from fnmatch import fnmatch
 from typing import Final
 
 from harness.errors import HarnessError
-from harness.fitness import check_plan
 from harness.matrix import COLUMNS, ROWS, exists, scenario_of
+from harness.preflight import check_plan
 from harness.scenario import MUSEUM, Scenario, shipped
 from harness.scenario_file import load
 
