@@ -1,7 +1,5 @@
 """A process that runs units on the reference, with one change or with none, and says what came of each.
 
-    python -m harness.mutation.worker < order.json
-
 Question: what is the least that a parent must know of a process that may loop for ever, eat all memory or die?
 
 Model. The order is one JSON document on standard input, the answers are JSON lines on standard output: ``begin`` before
@@ -29,7 +27,7 @@ from typing import Any, Final
 
 MEMORY_BYTES: Final = 6 << 30
 ALLOWANCE_S: Final = 30.0
-PREFIX: Final = (__package__ or "").removesuffix("harness.mutation")
+PREFIX: Final = "".join(f"{part}." for part in (__package__ or "").split(".")[:-2])
 """Of the rooms' modules; empty in a checkout."""
 
 

@@ -23,7 +23,7 @@ from threading import Timer
 from typing import IO, Any, Final
 
 from harness.mutation.population import ROOT
-from harness.mutation.worker import PREFIX, Order, Run
+from harness.mutation.worker import Order, Run
 
 WALL_FACTOR: Final = 10
 WORDS_MAX: Final = 200
@@ -45,7 +45,7 @@ class Said:
 
 def carry_out(order: Order, command: Sequence[str] = ()) -> Iterator[Said]:
     """Begin a process for *order*; what it says, run by run, and how it died if it did."""
-    words = command or [sys.executable, "-m", f"{PREFIX}harness.mutation.worker"]
+    words = command or [sys.executable, "-m", f"{__package__}.worker"]
     with (
         TemporaryFile("w+") as words_file,
         subprocess.Popen(
