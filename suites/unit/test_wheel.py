@@ -93,7 +93,7 @@ DISTRIBUTIONS = {"toxiproxy": "toxiproxy-python", "yaml": "pyyaml"}
 """Where a distribution is named otherwise than its module."""
 
 
-EXTRAS = ("spark", "compiled", "pytest", "docker")
+EXTRAS = ("spark", "compiled", "pytest", "docker", "mutation")
 """What ``all`` has."""
 
 
