@@ -17,6 +17,7 @@ from checkers.history.facts import RunFacts
 from checkers.history.groups import groups_of
 from checkers.history.history import History
 from checkers.history.listeners import has_listeners
+from checkers.history.observations import acts_of
 from checkers.runs.accounting import check_accounting
 from checkers.runs.acknowledged import check_promised
 from checkers.runs.availability import check_availability
@@ -66,7 +67,7 @@ CHECKS: Final[dict[str, Check]] = {
 NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "masters": lambda history, _: "master" in history.ops.f.values,
     "slave-lag": lambda history, _: "end" in history.ops.f.values,
-    "propagation": lambda history, _: "act" in history.ops.f.values,
+    "propagation": lambda history, _: any(act.shows or not act.name for act in acts_of(history)),
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),

@@ -18,7 +18,7 @@ from typing import Protocol
 from harness.workloads.measuring import MeasuringClient
 from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
-from reference_impl.environment import Environment
+from reference_impl.environment import Environment, Link
 
 
 class Part(Protocol):
@@ -37,6 +37,8 @@ class PartHost(MeasuringClient):
     def __init__(self, stage: Stage, name: str) -> None:
         super().__init__(stage, name)
         self._parts: list[Part] = []
+        self.strange_links: set[Link] = set()
+        """Connections of parts that speak another protocol: what comes on them is read by nobody."""
 
     def take(self, companions: Sequence[Companion]) -> None:
         """Make their parts, in this order, behind those that are there."""
@@ -45,6 +47,14 @@ class PartHost(MeasuringClient):
     def on_start(self, env: Environment) -> None:
         for part in self._parts:
             part.on_start(env)
+
+    def on_connected(self, env: Environment, link: Link) -> None:
+        if link not in self.strange_links:
+            super().on_connected(env, link)
+
+    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
+        if link not in self.strange_links:
+            super().on_bytes(env, link, data)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
         if not any(part.on_timer(env, key) for part in self._parts):

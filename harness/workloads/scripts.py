@@ -69,18 +69,18 @@ def _permissions_script(stage: Stage) -> Script:
     def shows(permission: str) -> Shown:
         return {f"permission of {hit.broker} for {topic}": permission for topic in (stage.topic, SECOND_TOPIC)}
 
-    acts = [Act(0, "create_topic", m.node, m.address, _topic(SECOND_TOPIC, 4), {}) for m in _masters(stage)]
+    acts = [Act(0, "create_topic", m.node, m.address, topic_request(SECOND_TOPIC, 4), {}) for m in _masters(stage)]
     for percent, name, code, permission in (
         (15, "wipe_write_permission", RequestCode.WIPE_WRITE_PERM_OF_BROKER, "r-"),
         (30, "add_write_permission", RequestCode.ADD_WRITE_PERM_OF_BROKER, "rw"),
     ):
         request = Command(code, {"brokerName": hit.broker})
         for server, address in stage.nameservers.items():
-            acts.append(Act(_at(stage, percent), name, server, address, request, {server: shows(permission)}))
+            acts.append(Act(at_percent(stage, percent), name, server, address, request, {server: shows(permission)}))
     for percent, number in ((45, PERM_READ), (60, PERM_WRITE), (75, PERM_READ | PERM_WRITE)):
         request = Command(RequestCode.UPDATE_BROKER_CONFIG, body=f"brokerPermission={number}\n".encode())
         shown = dict.fromkeys(servers, shows(_permission(number)))
-        acts.append(Act(_at(stage, percent), "broker_permission", hit.node, hit.address, request, shown))
+        acts.append(Act(at_percent(stage, percent), "broker_permission", hit.node, hit.address, request, shown))
     questions = [
         Question("look", server, address, _route(topic), partial(_permissions, topic))
         for server, address in stage.nameservers.items()
@@ -121,7 +121,7 @@ def _order_script(stage: Stage) -> Script:
         at_brokers = {master.node: {"topic is ordered": marked} for master in masters}
         for server, address in stage.nameservers.items():
             shows = {server: {"order text of the route": told}, **(at_brokers if server == first else {})}
-            acts.append(Act(_at(stage, percent), name, server, address, request, shows))
+            acts.append(Act(at_percent(stage, percent), name, server, address, request, shows))
     questions = [
         *(
             Question("look", server, address, _route(stage.topic), _order_text)
@@ -160,7 +160,7 @@ def _metadata_script(stage: Stage) -> Script:
     slaves = tuple(node.node for node in stage.addressing.replicas(master.broker))
     nodes = (master.node, *slaves)
     acts = []
-    for number in range(1, _at(stage, CHANGED_PERCENT) // ROUND_NS):
+    for number in range(1, at_percent(stage, CHANGED_PERCENT) // ROUND_NS):
         for place, (kind, request) in enumerate(_round(number)):
             at_ns = number * ROUND_NS + place * ROUND_NS // 4
             shows = {node: {kind: number} for node in nodes}
@@ -186,7 +186,7 @@ def _round(number: int) -> list[tuple[str, Command]]:
     group = SubscriptionGroupConfig(group_name=TABLES_GROUP, retry_queue_nums=number)
     offset = {"consumerGroup": TABLES_GROUP, "topic": TABLES_TOPIC, "queueId": "0", "commitOffset": str(number)}
     return [
-        ("topic", _topic(TABLES_TOPIC, number)),
+        ("topic", topic_request(TABLES_TOPIC, number)),
         ("group", Command(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=write_json(group))),
         ("offset", Command(RequestCode.UPDATE_CONSUMER_OFFSET, offset)),
         ("delay", _delayed_message()),
@@ -300,7 +300,8 @@ def _masters_script(stage: Stage) -> Script:
 _ALL_TOPICS: Final = Command(RequestCode.GET_ALL_TOPIC_CONFIG)
 
 
-def _at(stage: Stage, percent: int) -> int:
+def at_percent(stage: Stage, percent: int) -> int:
+    """That share of the load, in nanoseconds from its start."""
     return stage.load.duration_ns * percent // 100
 
 
@@ -308,7 +309,8 @@ def _route(topic: str) -> Command:
     return Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": "true"})
 
 
-def _topic(name: str, queues: int) -> Command:
+def topic_request(name: str, queues: int) -> Command:
+    """Make the topic, or change it."""
     fields = {
         "topic": name,
         "defaultTopic": "TBW102",

@@ -87,6 +87,8 @@ OPERATORS: Final[dict[str, Companion]] = {
     for row in (
         Companion("permissions", "write permission away and back, then read only, write only", ".scripts:permissions"),
         Companion("order", "a topic becomes ordered, and is no more", ".scripts:order"),
+        Companion("host-bit", "one send with a bit that only a broker may set", ".hostile:host_bit"),
+        Companion("ha-report", "a report of 2^62 at a master's HA port, by nobody's slave", ".hostile:HaReport"),
         Companion("metadata", "topics, groups, offsets, delayed messages, every two seconds", ".scripts:metadata"),
     )
 }

@@ -4,7 +4,8 @@ Question: does each of these scenarios still FAIL, for the reason that it names,
 same seeds pass where the broker is told to do better, so that it is that mechanism and no other that was found?
 
 Model. The reference does as RocketMQ does by default and can be told not to: ``strictFlush`` (a force that failed never
-ends in SEND_OK), ``cleanTruncatedTail`` (what lies behind a recovered end is zeroed). Against a slave that is ahead of
+ends in SEND_OK), ``cleanTruncatedTail`` (what lies behind a recovered end is zeroed), ``strictSysFlag`` and
+``strictHaReport`` (a frame that makes promises for others is refused). Against a slave that is ahead of
 its master no property helps; a master whose disk had everything (synchronous flush) does not fall behind.
 
 Limits. On real processes a run takes half a minute and more, so one is run where ``MQCHAOS_FINDINGS=1`` asks for it,
@@ -69,6 +70,16 @@ FINDINGS = {
     ),
     "finding-send-ok-lost-with-the-master": Finding(
         "unreplicated-ok", (*AHEAD, "lost by adopt_slave"), with_synchronous_flush
+    ),
+    "finding-one-frame-costs-the-log": Finding(
+        "lost",
+        ("acknowledged messages of broker-a gone", "although no power cut of it followed"),
+        told(strictSysFlag="true"),
+    ),
+    "finding-eight-bytes-stand-for-a-slave": Finding(
+        "lost",
+        ("acknowledged messages of broker-a gone", "allows no loss by adopt_slave"),
+        told(strictHaReport="true"),
     ),
 }
 each = pytest.mark.parametrize("name", FINDINGS)
