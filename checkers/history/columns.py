@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,20 @@ class HistoryFormatError(Exception):
 
     def __init__(self, table: str, row: int, reason: str, *, place: str = "") -> None:
         where = place or (f"table {table}, row {row}" if row >= 0 else f"table {table}")
+        reason = _without_its_middle(reason)
         super().__init__(f"{where}: {reason}")
         self.table, self.row, self.reason, self.place = table, row, reason, place
+
+
+REASON_MAX: Final = 1_000
+"""Characters: what a file says where one word was expected may be megabytes."""
+
+
+def _without_its_middle(reason: str) -> str:
+    if len(reason) <= REASON_MAX:
+        return reason
+    half = REASON_MAX // 2
+    return f"{reason[:half]} … ({len(reason) - REASON_MAX} characters) … {reason[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,3 +130,10 @@ def test_times_for_people_are_exact() -> None:
         "1.234 s",
         "-1.500 s",
     ]
+
+
+def test_a_refusal_of_megabytes_is_told_in_a_screen() -> None:
+    told = str(HistoryFormatError("history", -1, f"type {'9' * 5_000_000} is not one of invoke, ok", place="x.edn:3"))
+    assert len(told) < 1_100
+    assert told.startswith("x.edn:3: type 999")
+    assert told.endswith("999 is not one of invoke, ok")
