@@ -2,9 +2,9 @@
 
 Question: may we upgrade, may this commit go in?
 
-Model. A and B are targets (``rocketmq:4.9.7``): the cells of the matrix are run with both, every seed once each. With
-``--runs`` nothing is run: the run folders there are paired, and A and B may also be commits (``commit:abc123``) or
-folders of runs of one side each.
+Model. A and B are targets (``rocketmq:4.9.7``): the cells of the matrix are run with both, every seed once each, but
+for what is in ``--keep`` already; so it can be broken off and gone on with. With ``--runs`` nothing is run: the run
+folders there are paired, and A and B may also be commits (``commit:abc123``) or folders of runs of one side each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\
 examples:
-  mqchaos compare rocketmq:4.9.7 rocketmq:5.3.3 --seeds 10               runs both, one after the other
+  mqchaos compare rocketmq:4.9.7 rocketmq:5.3.3 --seeds 10               runs both, pair by pair
+  mqchaos compare rocketmq:4.9.7 rocketmq:5.3.3 --seed 1 --for 2h        goes on where it was, for two hours
   mqchaos compare rocketmq:4.9.7 rocketmq:5.3.3 --runs runs              pairs what is there
   mqchaos compare commit:1a2b3c commit:4d5e6f --runs runs
   mqchaos compare before/runs after/runs
@@ -44,6 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", help="the first seed (default: a fresh one)")
     parser.add_argument("--row", action="append", default=[], metavar="MODE/FLUSH", help="as for mqchaos matrix")
     parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="as for mqchaos matrix")
+    parser.add_argument(
+        "--for", dest="for_", metavar="TIME", help="begin no run after so long (30m), compare what is there"
+    )
     parser.add_argument("--backend", default="process", metavar="NAME", help="where to run (default: process)")
     parser.add_argument("--keep", type=Path, default=Path("compare/runs"), metavar="DIR", help="where runs are kept")
     parser.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE", help="the page")
@@ -104,20 +108,38 @@ def _of(side: str, runs: Sequence[Measured]) -> Iterator[Measured]:
 
 
 def _run_both(arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """What is not there yet; the same seed and folder go on where it was broken off."""
+    from faults.units import duration_ns
     from harness import seeds
-    from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, ROWS, Pace, Plan, chosen, run_matrix
+    from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, ROWS, Pace, Plan, chosen
+    from results.compare.pending import done_in, left, parts, run
 
     rows = chosen("row", arguments.row, (row.name for row in ROWS), DEFAULT_ROWS)
     columns = chosen("fault", arguments.fault, COLUMNS, DEFAULT_COLUMNS)
     several = seeds.chosen(arguments.seed, arguments.seeds, None)
-    for target in (arguments.first, arguments.second):
-        plan = Plan(rows, columns, several, (), "all", arguments.keep, arguments.backend, target)
-        pace = Pace(len(plan.cells()) * len(several))
-        terminal.say(f"{target}: {len(plan.cells())} cells × {len(several)} seeds from {seeds.text(several[0])}")
+    try:
+        for_s = duration_ns(arguments.for_) / 1e9 if arguments.for_ else float("inf")
+    except ValueError as problem:
+        raise UsageError(f"--for: {problem}") from None
+    plan = Plan(rows, columns, several, (), "all", arguments.keep, arguments.backend)
+    whole = parts(plan, (arguments.first, arguments.second))
+    todo = left(whole, done_in(arguments.keep))
+    pace = Pace(sum(len(part.wanted()) for part in todo))
+    first = seeds.text(several[0])
+    terminal.say(
+        f"{len(plan.cells())} cells × {len(several)} seeds from {first}, both sides: {pace.total} runs are left"
+    )
+    again = f"go on with: the same command and --seed {first}"
+    try:
         with Ticker(terminal) as ticker:
-            for _ in run_matrix(plan):
+            for _ in run(todo, for_s):
                 pace.done += 1
                 ticker.tick(pace.line)
+    except KeyboardInterrupt:
+        terminal.say(again)
+        raise
+    if pace.done < pace.total:
+        terminal.say(f"{pace.total - pace.done} runs are left; {again}")
 
 
 def _show(comparison: Comparison, terminal: Terminal) -> None:

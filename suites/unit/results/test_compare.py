@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from harness.cli import main
+from harness.matrix import Plan
 from harness.run import run_scenario
 from results.compare import compare
 from results.compare.figures import Measured, measure
 from results.compare.page import write_page
 from results.compare.pairs import PAIRS_MIN, _rank
+from results.compare.pending import done_in, left, parts, run
 
 LEFT, RIGHT = "rocketmq:1", "rocketmq:2"
 
@@ -105,3 +109,39 @@ def test_figures_of_real_runs_are_those_of_the_run_and_the_page_shows_them(tmp_p
     page = write_page(comparison, tmp_path / "compare.html").read_text("utf-8")
     assert "after beside before" in page
     assert "time to recover" in page
+
+
+CELLS = Plan(("single-master/sync", "multi-master/sync"), ("kill", "pause"), (1, 2))
+
+
+def test_on_real_nodes_both_sides_of_a_pair_follow_one_another() -> None:
+    whole = [part.wanted()[0] for part in parts(replace(CELLS, backend="process"), (LEFT, RIGHT))]
+    assert len(whole) == 16
+    assert [target for _, _, target in whole] == [LEFT, RIGHT] * 8
+    assert all(one[:2] == other[:2] for one, other in zip(whole[::2], whole[1::2], strict=True))
+    assert [seed for _, seed, _ in whole] == [1] * 8 + [2] * 8
+
+
+def test_what_is_there_is_not_run_again() -> None:
+    whole = parts(replace(CELLS, backend="process"), (LEFT, RIGHT))
+    done = {part.wanted()[0] for part in whole[:5]}
+    assert left(whole, done) == whole[5:]
+    at_once = parts(CELLS, (LEFT, RIGHT))
+    assert [len(part.wanted()) for part in at_once] == [4, 4, 4, 4]
+    assert left(at_once, set(at_once[1].wanted())) == [at_once[0], *at_once[2:]]
+
+
+def test_a_comparison_goes_on_where_its_time_was_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two parts of one simulated run each; the time of the first call is up at once, the third finds nothing to do."""
+    what = "compare reference reference --backend sim --row single-master/sync --fault kill --seed 1 --seeds 2"
+    words = [*what.split(), "--keep", str(tmp_path / "runs"), "--out", str(tmp_path / "c.html")]
+    assert main([*words, "--for", "0s"]) == 64, "there is nothing to compare"
+    assert "4 runs are left; go on with: the same command and --seed 0x1" in capsys.readouterr().err
+    assert main(words) == 2, "two pairs cannot tell"
+    assert "2 pairs of runs" in capsys.readouterr().out
+    assert {seed for _, seed, _ in done_in(tmp_path / "runs")} == {1, 2}
+    before = sorted((tmp_path / "runs").iterdir())
+    assert main(words) == 2
+    assert "0 runs are left" in capsys.readouterr().err
+    assert sorted((tmp_path / "runs").iterdir()) == before
+    assert list(run([])) == []
