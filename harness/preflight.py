@@ -7,7 +7,7 @@ servers and for clients (``harness/backends/capabilities.py``). A selector is ju
 do not depend on the draw.
 
 Clients of another implementation (``workload.client``) are processes like servers; all others live in the harness's own
-process.
+process, where only some loads know how a client begins again (``LoadRow.begins_again``).
 
 Limits. What the machine has is looked up, not tried: a security module may still refuse, and then the fault says so
 when it strikes.
@@ -29,8 +29,10 @@ from harness.modes import MODES
 from harness.scenario import Scenario, topology_of
 from harness.targets.properties import UNCHECKED
 from harness.targets.releases import known
+from harness.workloads.table import LOADS
 from harness.worlds import parts_of, versions_in
 
+_MORTAL: Final = ", ".join(row.name for row in LOADS.values() if row.begins_again)
 UNCHECKED_HINT: Final = f"properties are checked by release; for Apache's brokers {UNCHECKED}NAME is passed on as NAME"
 
 
@@ -61,6 +63,17 @@ def check_plan(scenario: Scenario, backend: str, target: str) -> None:
         servers = [node.name for node in nodes if node.name not in ours]
         if (refused := can.refusal(fault.verb.needs, servers, ours)) is not None:
             raise BackendUnavailable(f"{fault}: {refused.reason}", place=f"backend {backend}", hint=refused.hint)
+        if ours and "process" in fault.verb.needs and not _begins_again(scenario, fault):
+            raise BackendUnavailable(
+                f"{fault}: clients of the load {scenario.workload.kind} have one life only",
+                hint=f"pause them, or cut them off; {_MORTAL} begin again",
+            )
+
+
+def _begins_again(scenario: Scenario, fault: Fault) -> bool:
+    """Whether whoever the fault ends is a client that can be started anew; nobody restarts the operator."""
+    is_client = all(Node.named(name).kind != "operator" for name in _hit(scenario, fault))
+    return is_client and LOADS[scenario.workload.kind].begins_again
 
 
 def _hit(scenario: Scenario, fault: Fault) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from checkers.history.facts import RunFacts
-from checkers.history.groups import groups_of
+from checkers.history.groups import groups_of, lanes_of
 from checkers.history.history import History
 from checkers.history.listeners import has_listeners
 from checkers.history.observations import acts_of
@@ -71,7 +71,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),
-    "deliveries": lambda history, _: bool(groups_of(history)),
+    "deliveries": lambda history, _: any(len(lane.pulls) for lane in lanes_of(history)),
     "listeners": lambda history, _: has_listeners(history),
     "order": has_keys,
     "delays": has_delays,

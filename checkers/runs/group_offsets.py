@@ -120,7 +120,8 @@ def _ahead(history: History, facts: RunFacts, lane: Lane) -> Iterator[Anomaly]:
     """Commits of what had not been delivered: what stands below one in the end must have come before it."""
     ops, reads = history.ops, history.reads
     of_read = ops.rows(reads.op)
-    given = np.isin(of_read, delivering(history, lane.pulls))
+    listened = ops.f.mask("deliver") & ops.group.mask(lane.group) & (ops.queue == lane.queue)
+    given = np.isin(of_read, delivering(history, lane.pulls)) | listened[of_read]
     there = np.unique(reads.offset[(ops.f.mask("drain") & (ops.queue == lane.queue))[of_read]])
     found = check_not_ahead(_input(history, lane), reads.offset[given], ops.complete_event[of_read[given]], there)
     for violation in found.violations:

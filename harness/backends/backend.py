@@ -100,8 +100,9 @@ class Backend(Protocol):
     def add_node(self, spec: NodeSpec) -> None:
         """Make the node's home (namespace, disk, configuration) without starting it."""
 
-    def add_client(self, name: str, role: Role) -> None:
-        """Host a client role under its own address and start it."""
+    def add_client(self, name: str, role: Role, again: Callable[[], Role] | None = None) -> None:
+        """Host a client role under its own address and start it. *again* makes the role of its next life: only a client
+        that has one can be killed, stopped and started."""
 
     def step(self, client: str, action: Callable[[Environment], None]) -> None:
         """Run *action* as one step of that client's role, now."""

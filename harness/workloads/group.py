@@ -29,14 +29,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from checkers.history.schema import TAKEN_AWAY
-from harness.recorder import Recorder
 from harness.workloads.log import LogWorkload
 from harness.workloads.measuring import MeasuringClient, Process, recognised
+from harness.workloads.offsets import TAKEN, OffsetRecorder, renew_number
 from harness.workloads.parts import PartHost, lone_host
 from harness.workloads.table import Companion
 from harness.workloads.workload import QueueAddress, Stage
@@ -44,7 +44,6 @@ from reference_impl.client import (
     Client,
     ClientSettings,
     MessageQueue,
-    Observer,
     PullConsumer,
     PullOutcome,
     PullSettings,
@@ -62,38 +61,21 @@ PULL_TIMEOUT_NS: Final = 8 * SECOND
 ASK_AGAIN_NS: Final = SECOND
 STRAY_EVERY_NS: Final = SECOND
 _TURN, _ENTER, _STRAY = ("group", "turn"), ("group", "enter"), "stray"
-_TAKEN: Final = ("FOUND", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED")
-"""Answers of a broker that has looked at the pull, and so at the offset that came with it."""
 
 
-@dataclass(frozen=True)
-class _Call:
-    """An operation under way, and the commit that travels with it (−1: none)."""
-
-    op: int
-    process: Process
-    commit: int = -1
-    committer: Process | None = None
-
-
-class GroupRecorder(Observer):
+class GroupRecorder(OffsetRecorder):
     """Writes what a member's client does into the history."""
 
     def __init__(self, stage: Stage, group: str, counts: Counter[str]) -> None:
-        self._stage, self._recorder, self._counts = stage, stage.recorder, counts
-        self._group = group
-        self._queues = {MessageQueue(stage.topic, q.broker, q.queue_id): q for q in stage.queues}
-        self._nodes = {address: node for node, address in stage.brokers.items()}
-        self._processes: dict[tuple[str, MessageQueue], Process] = {}
-        self.calls: dict[int, _Call] = {}
-        """By the consumer's own number: what is under way."""
+        super().__init__(stage, group)
+        self._counts = counts
 
     def on_pulling(
         self, env: Environment, number: int, queue: MessageQueue, address: Address, offset: int, committed: int
     ) -> None:
-        call = self._begin("pull", queue, address, offset)
+        call = self.begin("pull", queue, address, offset)
         if committed >= 0:
-            commit = self._begin("commit_offset", queue, address, committed)
+            commit = self.begin("commit_offset", queue, address, committed)
             call = replace(call, commit=commit.op, committer=commit.process)
         self.calls[number] = call
 
@@ -104,53 +86,23 @@ class GroupRecorder(Observer):
     def on_late_pull(self, env: Environment, outcome: PullOutcome) -> None:
         self._pulled(outcome, TAKEN_AWAY)
 
-    def on_asking_offset(self, env: Environment, number: int, queue: MessageQueue, address: Address) -> None:
-        self.calls[number] = self._begin("fetch_offset", queue, address)
-
-    def on_offset(self, env: Environment, number: int, status: str, offset: int) -> None:
-        call = self.calls.pop(number, None)
-        if call is not None:  # without a route nobody was asked
-            self._end(call.op, call.process, "fetch_offset", status, offset)
-
-    def on_committing(self, env: Environment, number: int, queue: MessageQueue, address: Address, offset: int) -> None:
-        self.calls[number] = self._begin("commit_offset", queue, address, offset)
-
-    def on_committed(self, env: Environment, number: int, status: str) -> None:
-        call = self.calls.pop(number)
-        self._end(call.op, call.process, "commit_offset", status)
-
-    def _begin(self, f: str, queue: MessageQueue, address: Address, offset: int = -1) -> _Call:
-        # A commit may be sent while the one before it is under way: each is of a process of its own.
-        process = self._processes.setdefault((f, queue), Process(self._recorder.process()))
-        if f != "pull":
-            process = Process(self._recorder.process())
-        number = self._queues[queue].queue
-        node = self._nodes.get(address, address)
-        op = self._recorder.invoke(process.number, f, queue=number, offset=offset, node=node, group=self._group)
-        return _Call(op, process)
-
-    def _end(self, op: int, process: Process, f: str, status: str, offset: int = -1) -> None:
-        outcome = self._stage.classify(f, status)
-        self._recorder.complete(op, outcome, status, offset=offset)
-        _renew(self._recorder, process, outcome)
-
     def _pulled(self, outcome: PullOutcome, detail: str) -> None:
         call = self.calls.pop(outcome.number)
         status = {"OK": "FOUND", "DAMAGED_ANSWER": "MALFORMED_BODY"}.get(outcome.status, outcome.status)
         if status == "PULL_OFFSET_MOVED":
             detail = detail or f"next {outcome.next_offset}"
-        elif status not in _TAKEN:
+        elif status not in TAKEN:
             detail = detail or outcome.remark
         bodies = [(m.stored_in.topic, m.stored_in.queue_id, m.body) for m in outcome.messages]
         messages, unrecognised = recognised(
-            bodies, self._recorder.run, self._stage.topic, self._queues[outcome.queue].queue_id
+            bodies, self._recorder.run, self._stage.topic, outcome.queue.queue_id
         )
         its = self._stage.classify("pull", status)
         self._recorder.complete(
             call.op,
             its,
             status,
-            count=len(messages) if status in _TAKEN else -1,
+            count=len(messages) if status in TAKEN else -1,
             detail=detail,
             offsets=[message.queue_offset for message in outcome.messages],
             messages=messages,
@@ -158,18 +110,9 @@ class GroupRecorder(Observer):
             next_offset=outcome.next_offset,
             suggested=outcome.suggested_broker_id,
         )
-        _renew(self._recorder, call.process, its)
+        renew_number(self._recorder, call.process, its)
         if call.committer is not None:
-            self._committed_with(call.commit, call.committer, status)
-
-    def _committed_with(self, op: int, process: Process, status: str) -> None:
-        """A pull that is refused in the end may have been parked before, and a parked pull's offset is taken at once
-        (RocketMQ: PullMessageProcessor stores it in the first pass): then nobody can tell."""
-        if status in _TAKEN:
-            self._end(op, process, "commit_offset", "OK")
-        else:
-            self._recorder.complete(op, "info", status)
-            _renew(self._recorder, process, "info")
+            self.committed_with(call.commit, call.committer, status)
 
 
 class Member(Part):
@@ -323,8 +266,3 @@ def _slaves_of(stage: Stage) -> tuple[QueueAddress, ...]:
     first = {queue.broker: queue for queue in reversed(stage.queues)}
     slaves = (slave for broker in sorted(first) for slave in stage.addressing.replicas(broker))
     return tuple(replace(first[slave.broker], node=slave.node, address=slave.address) for slave in slaves)
-
-
-def _renew(recorder: Recorder, process: Process, outcome: str) -> None:
-    if outcome == "info":
-        process.number = recorder.process()

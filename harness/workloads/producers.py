@@ -163,14 +163,22 @@ class Application(Part):
         self.is_newcomer = 0 < number == load.producers - 1
         in_turn_ns = load.duration_ns * number // (4 * load.producers)
         self.joins_after_ns = load.duration_ns // 2 if self.is_newcomer else in_turn_ns
-        self._quota = load.rate_per_s * (load.duration_ns - self.joins_after_ns) // SECOND // load.producers
+        self._quota = self._quota_of(load.duration_ns - self.joins_after_ns)
         self._every_ns = load.producers * SECOND // load.rate_per_s
         self._first_ns = self._every_ns * number // load.producers
         self._free: list[Process] = []
         self._due_ns = self._given = self.in_flight = 0
-        self.stopped = False
+        self.stopped = self.is_finished = False
         self.acknowledged: set[int] = set()
         """Messages that it was told are stored as promised."""
+
+    def _quota_of(self, left_ns: int) -> int:
+        """How many messages it sends in so much time."""
+        return self._stage.load.rate_per_s * left_ns // SECOND // self._stage.load.producers
+
+    def begin_again(self, left_ns: int) -> None:
+        """A next life, with so much of the load's time left: it joins at once."""
+        self.is_newcomer, self.joins_after_ns, self._quota = False, 0, self._quota_of(max(0, left_ns))
 
     def start(self, env: Environment) -> None:
         self._due_ns = env.now() + self._first_ns
@@ -185,7 +193,7 @@ class Application(Part):
             self._given += 1
             self._due_ns += self._every_ns
         if self._given >= self._quota:
-            self._counts["finished"] += 1
+            self.is_finished = True
         elif not self.stopped:
             env.set_timer(_TICK, self._due_ns - now_ns)
         return True
@@ -255,12 +263,11 @@ class ProducerWorkload:
 
     def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
         self.stage = stage
-        self.counts: Counter[str] = Counter(finished=0)  # asked for after every event: there from the beginning
-        self._applications: list[Application] = []
-        self._clients: list[tuple[str, Client]] = []
-        load = stage.load
-        for number in range(load.producers):
-            self._add_producer(f"client-{number + 1}", number)
+        self.counts: Counter[str] = Counter()
+        self._names = [f"client-{number + 1}" for number in range(stage.load.producers)]
+        self._lives = [self._make_life(number) for number in range(stage.load.producers)]
+        self._past: list[Application] = []
+        self._began_ns = 0
         self._readers = self._make_readers(companions)
 
     def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:
@@ -268,17 +275,29 @@ class ProducerWorkload:
 
     def start(self) -> None:
         backend = self.stage.backend
-        for (name, client), application in zip(self._clients, self._applications, strict=True):
-            if application.joins_after_ns:
-                backend.add_client(name, Asleep(client))
-                backend.after(application.joins_after_ns, partial(self._join, name, client, application))
+        self._began_ns = backend.now()
+        for number, (name, life) in enumerate(zip(self._names, self._lives, strict=True)):
+            again = partial(self._begin_again, number)
+            if life.application.joins_after_ns:
+                backend.add_client(name, Asleep(life.client), again)
+                backend.after(life.application.joins_after_ns, partial(self._join, number, life))
             else:
-                backend.add_client(name, client)
+                backend.add_client(name, life.client, again)
         for reader in self._readers:
             backend.add_client(reader.name, reader)
 
-    def _join(self, name: str, client: Client, application: Application) -> None:
-        if not application.stopped:
+    def _begin_again(self, number: int) -> Client:
+        """The next life of a producer that was ended. What it had under way is never heard of again."""
+        past, life = self._lives[number].application, self._make_life(number)
+        life.application.begin_again(self._began_ns + self.stage.load.duration_ns - self.stage.backend.now())
+        life.application.stopped = past.stopped
+        self._past.append(past)
+        self._lives[number] = life
+        return life.client
+
+    def _join(self, number: int, life: Life) -> None:
+        name, client, application = self._names[number], life.client, life.application
+        if life is self._lives[number] and not application.stopped and is_running(self.stage, name):
             if application.is_newcomer:
                 self.stage.recorder.event("note", node=name, step="joins")
                 self._ask_for_a_new_topic()
@@ -290,18 +309,18 @@ class ProducerWorkload:
 
         Nothing is sent, so no topic comes into being that the drain would not know.
         """
-        name, client = self._clients[0]
+        name, client = self._names[0], self._lives[0].client
 
         def told(_env: Environment, status: str) -> None:
             self.stage.recorder.event("note", node=name, step="new_topic", detail={"status": status})
 
-        if not self._applications[0].stopped:
+        if not self._lives[0].application.stopped and is_running(self.stage, name):
             self.stage.backend.step(
                 name, lambda env: client.routes.borrow(env, NEW_TOPIC, TEMPLATE_TOPIC, NEW_TOPIC_QUEUES, told)
             )
 
     def stop(self) -> None:
-        for application in self._applications:
+        for application in self.applications():
             application.stopped = True
         for reader in self._readers:
             reader.stopped = True
@@ -313,24 +332,47 @@ class ProducerWorkload:
         return True
 
     def done(self) -> bool:
-        return self.counts["finished"] == len(self._applications)
+        return all(application.is_finished for application in self.applications())
 
     def idle(self) -> bool:
-        sending = any(application.in_flight for application in self._applications)
+        sending = any(application.in_flight for application in self.applications())
         return not sending and not any(reader.in_flight for reader in self._readers)
 
     def measures(self) -> Mapping[str, int]:
         return {name: self.counts[name] for name in ("sent", "ok", "weak", "fail", "info", "withheld", "read")}
 
-    def _add_producer(self, name: str, number: int) -> None:
-        stage = self.stage
+    def applications(self) -> list[Application]:
+        """Of the present lives."""
+        return [life.application for life in self._lives]
+
+    def acknowledged(self) -> set[int]:
+        """What applications were told is stored as promised, in all of their lives."""
+        return set().union(*(application.acknowledged for application in (*self._past, *self.applications())))
+
+    def _make_life(self, number: int) -> Life:
+        stage, name = self.stage, self._names[number]
         record = AttemptRecorder(stage, name)
         settings = ClientSettings(
             ip=stage.backend.host(name), nameservers=tuple(stage.nameservers.values()), instance=name
         )
         client = Client(settings, record)
-        producer = Producer(client, ProducerSettings(group=GROUP))
+        producer = self._make_producer(client)
         application = self.application(stage, producer, record, number, self.counts)
         client.parts.append(application)
-        self._clients.append((name, client))
-        self._applications.append(application)
+        return Life(client, application)
+
+    def _make_producer(self, client: Client) -> Producer:
+        return Producer(client, ProducerSettings(group=GROUP))
+
+
+@dataclass(frozen=True)
+class Life:
+    """A producer from its start to its end."""
+
+    client: Client
+    application: Application
+
+
+def is_running(stage: Stage, client: str) -> bool:
+    """Whether that client's process is there, be it frozen."""
+    return stage.backend.levers.state(client) != "dead"

@@ -11,6 +11,9 @@ every second message has one of the first delay levels, and ``due_ns`` says sinc
 Members enter after an eighth of the load. After the last heal the group reads on until everything that a producer was
 told to be stored was given to it, or nothing has come for :data:`QUIET_NS`.
 
+A member that is killed begins again as one that knows nothing; which queues each has, where it begins in them and what
+it commits are recorded, too (:mod:`harness.workloads.offsets`).
+
 Limits. The listener takes no time, so two at work at once cannot be seen here. Members ask for routes every 5 s, not
 30, so that a return is seen in a short run.
 """
@@ -18,7 +21,7 @@ Limits. The listener takes no time, so two at work at once cannot be seen here. 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from checkers.history.listeners import CONSUMED, LATER
@@ -26,8 +29,9 @@ from harness.payload import Body, decode
 from harness.recorder import Detail
 from harness.workloads.group import GROUP, POLL_NAMESERVER_NS
 from harness.workloads.measuring import Process
+from harness.workloads.offsets import OwnerRecorder
 from harness.workloads.parts import PartHost, lone_host
-from harness.workloads.producers import PLAIN, About, Application, Asleep, ProducerWorkload
+from harness.workloads.producers import PLAIN, About, Application, Asleep, ProducerWorkload, is_running
 from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
 from reference_impl.client import Client, ClientSettings, PulledMessage, PushConsumer, PushSettings
@@ -67,23 +71,38 @@ class DelayingApplication(Application):
 
 
 class Member:
-    """One member of the group: a client with one push consumer."""
+    """One member of the group: a client with one push consumer, anew in each life."""
 
-    def __init__(self, stage: Stage, name: str, counts: Counter[str], *, delayed: bool) -> None:
-        self.name, self._stage, self._counts = name, stage, counts
+    def __init__(self, stage: Stage, name: str, counts: Counter[str], settings: PushSettings) -> None:
+        self.name, self._stage, self._counts, self._settings = name, stage, counts, settings
         self._process = Process(stage.recorder.process())
         self.delivered: set[int] = set()
         self.refused: set[int] = set()
         self.last_ns = 0
+        self.client = self.begin()
+
+    def begin(self) -> Client:
+        """A life."""
+        stage = self._stage
         settings = ClientSettings(
-            ip=stage.backend.host(name),
+            ip=stage.backend.host(self.name),
             nameservers=tuple(stage.nameservers.values()),
-            instance=name,
+            instance=self.name,
             poll_nameserver_ns=POLL_NAMESERVER_NS,
         )
-        self.client = Client(settings)
-        topics = {stage.topic: "*"} | ({delayed_topic(stage.topic): "*"} if delayed else {})
-        PushConsumer(self.client, PushSettings(GROUP, topics, from_last=False), self._listen)
+        self.client = Client(settings, OwnerRecorder(stage, self._settings.group, self.name))
+        PushConsumer(self.client, self._settings, self._listen)
+        return self.client
+
+    def enter(self) -> None:
+        """Into the group, in its first life; the next ones enter at once."""
+        first = self.client
+        if is_running(self._stage, self.name):
+            self._stage.backend.step(self.name, lambda env: first.on_start(env) if first is self.client else None)
+
+    def is_done(self, number: int, times: int) -> bool:
+        """What the listener says to a message that it refused so often before."""
+        return number % REFUSED_EVERY > 0 or times > 0
 
     def _listen(self, env: Environment, message: PulledMessage) -> bool:
         """Recorded at once; whether it is done."""
@@ -91,14 +110,14 @@ class Member:
         queue = recorder.queue(message.queue.topic, message.queue.broker_name, message.queue.queue_id)
         body = decode(message.body, recorder.run)
         number, unrecognised = (body.message, "") if isinstance(body, Body) else (-1, f"{body.reason}: {body.digest}")
-        is_done = number % REFUSED_EVERY > 0 or message.reconsume_times > 0
+        is_done = self.is_done(number, message.reconsume_times)
         op = recorder.invoke(
             self._process.number,
             "deliver",
             queue=queue,
             offset=message.queue_offset,
             node=self.name,
-            group=GROUP,
+            group=self._settings.group,
         )
         detail: Detail = {"times": message.reconsume_times}
         recorder.complete(
@@ -114,22 +133,35 @@ class Member:
         self._counts["read"] += 1
         self.last_ns = self._stage.backend.now()
         (self.delivered if is_done else self.refused).add(number)
+        self.heard(env, message, number)
         return is_done
+
+    def heard(self, env: Environment, message: PulledMessage, number: int) -> None:
+        """A message came; for members that do something about it."""
 
 
 class PushWorkload(ProducerWorkload):
     """``Workload`` of the load ``push``: clients 1…P are RocketMQ's producers, P+1…P+C members of the group."""
 
-    delayed = False
+    member: Callable[[Stage, str, Counter[str], PushSettings], Member] = Member
 
     def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
         load = stage.load
         super().__init__(stage, companions)
+        settings = self.settings()
         self._members = [
-            Member(stage, f"client-{load.producers + number + 1}", self.counts, delayed=self.delayed)
+            self.member(stage, f"client-{load.producers + number + 1}", self.counts, settings)
             for number in range(load.consumers)
         ]
         self._finishing_ns = -1
+
+    def topics(self) -> tuple[str, ...]:
+        """What the group wants."""
+        return (self.stage.topic,)
+
+    def settings(self) -> PushSettings:
+        """Of every member."""
+        return PushSettings(GROUP, dict.fromkeys(self.topics(), "*"), from_last=False, confirm=True)
 
     def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:
         """Members read; companions have a node of their own."""
@@ -139,29 +171,34 @@ class PushWorkload(ProducerWorkload):
         super().start()
         backend = self.stage.backend
         for member in self._members:
-            backend.add_client(member.name, Asleep(member.client))
+            backend.add_client(member.name, Asleep(member.client), member.begin)
         backend.after(self.stage.load.duration_ns // ENTER_AFTER, self._enter)
 
     def _enter(self) -> None:
         for member in self._members:
-            self.stage.backend.step(member.name, member.client.on_start)
+            member.enter()
 
     def finish(self) -> None:
         self._finishing_ns = self.stage.backend.now()
 
     def finished(self) -> bool:
-        owed = self._acknowledged().union(*(member.refused for member in self._members))
-        if not self._members or owed <= set().union(*(member.delivered for member in self._members)):
-            return True
-        since_ns = max([self._finishing_ns, *(member.last_ns for member in self._members)])
-        return self.stage.backend.now() - since_ns >= QUIET_NS
+        return not self._members or self.is_complete() or self.quiet_ns() >= QUIET_NS
 
-    def _acknowledged(self) -> set[int]:
-        return set().union(*(application.acknowledged for application in self._applications))
+    def is_complete(self) -> bool:
+        """Everything was given that is owed."""
+        owed = self.acknowledged().union(*(member.refused for member in self._members))
+        return owed <= set().union(*(member.delivered for member in self._members))
+
+    def quiet_ns(self) -> int:
+        """Since when nothing has come, or the end of the drain."""
+        since_ns = max([self._finishing_ns, *(member.last_ns for member in self._members)])
+        return self.stage.backend.now() - since_ns
 
 
 class DelayedWorkload(PushWorkload):
     """The same, with delayed messages."""
 
     application = DelayingApplication
-    delayed = True
+
+    def topics(self) -> tuple[str, ...]:
+        return (self.stage.topic, delayed_topic(self.stage.topic))

@@ -34,6 +34,8 @@ class LoadRow:
     name: str
     summary: str
     maker: str
+    begins_again: bool = False
+    """Its clients can be killed, stopped and started."""
 
     def make(self, stage: Stage, companions: Sequence[Companion]) -> Workload:
         workload: Workload = _found(self.maker)(stage, companions)
@@ -61,15 +63,18 @@ def _found(maker: str) -> Callable[..., Any]:
     return made
 
 
+AGAIN: Final = True
+"""``begins_again``."""
+
 LOADS: Final[dict[str, LoadRow]] = {
     row.name: row
     for row in (
         LoadRow("log", "producers that never retry, consumers that pull; everything is recorded", ".log:LogWorkload"),
         LoadRow("batch", "the same, but producers send four messages in one request", ".batches:BatchWorkload"),
-        LoadRow("producer", "RocketMQ's own producers, with their retries", ".producers:ProducerWorkload"),
+        LoadRow("producer", "RocketMQ's own producers, with their retries", ".producers:ProducerWorkload", AGAIN),
         LoadRow("group", "the producers of log, and consumer groups that commit offsets", ".group:GroupWorkload"),
-        LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload"),
-        LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload"),
+        LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload", AGAIN),
+        LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload", AGAIN),
         LoadRow("external", "other people's producers and a group of their consumers", ".external:ExternalWorkload"),
         LoadRow("external-ordered", "the same, with keys and orderly listeners", ".external:OrderedExternalWorkload"),
     )

@@ -67,6 +67,8 @@ class PullSettings:
     from_last: bool = True
     in_request: bool = True
     confirm: bool = False
+    local_offsets: bool = False
+    """Offsets are this consumer's own: no broker is told or asked (RocketMQ: LocalFileOffsetStore)."""
 
 
 class _Position:
@@ -93,6 +95,8 @@ class PullConsumer(Part):
         self.expressions: dict[str, str] = {}
         """Tag expressions of topics that differ from ``settings.expression``."""
         self._positions: dict[MessageQueue, _Position] = {}
+        self._left: dict[MessageQueue, int] = {}
+        """Where queues were left whose offsets are our own."""
         self._epoch = self._calls = 0
         self._persist_key = ("consumer", settings.group, "persist")
         client.parts.append(self)
@@ -105,7 +109,9 @@ class PullConsumer(Part):
         A queue that was assigned before goes on where it is; one that is taken away has its offset sent first.
         """
         for queue in [queue for queue in self._positions if queue not in offsets]:
-            self._send_offset(env, queue, self._positions.pop(queue).committed)
+            position = self._positions.pop(queue)
+            self._left |= {queue: position.committed} if self.settings.local_offsets else {}
+            self._send_offset(env, queue, position.committed)
         for queue, offset in offsets.items():
             if queue not in self._positions:
                 self._epoch += 1
@@ -178,7 +184,9 @@ class PullConsumer(Part):
 
     def _find_start(self, env: Environment, queue: MessageQueue, epoch: int) -> None:
         """The committed offset; where there is none, the queue's end (or start)."""
-
+        if self.settings.local_offsets:
+            self._find_own_start(env, queue, epoch)
+            return
         number = self._number()
 
         def asking(env: Environment, address: Address) -> None:
@@ -203,6 +211,14 @@ class PullConsumer(Part):
             consumerGroup=self.settings.group, topic=queue.topic, queueId=queue.queue_id, bname=queue.broker_name
         )
         self._ask(env, queue, Command(RequestCode.QUERY_CONSUMER_OFFSET, fields), answered, asking)
+
+    def _find_own_start(self, env: Environment, queue: MessageQueue, epoch: int) -> None:
+        position = self._current(queue, epoch)
+        if position is not None and self._left.get(queue, UNKNOWN) != UNKNOWN:
+            position.offset = self._left[queue]
+            self._pull(env, queue, position)
+        else:
+            self._ask_extent(env, queue, epoch)
 
     def _ask_extent(self, env: Environment, queue: MessageQueue, epoch: int) -> None:
         def answered(env: Environment, answer: Answer) -> None:
@@ -283,7 +299,7 @@ class PullConsumer(Part):
 
     def _commits(self, position: _Position, broker_id: int) -> bool:
         """Slaves take no commits with pulls (RocketMQ: PullSysFlag.clearCommitOffsetFlag)."""
-        return broker_id == MASTER_ID and position.committed > 0
+        return broker_id == MASTER_ID and position.committed > 0 and not self.settings.local_offsets
 
     def _request(self, queue: MessageQueue, position: _Position, commits: bool) -> Command:
         in_request = self.settings.in_request
@@ -389,7 +405,7 @@ class PullConsumer(Part):
     def _send_offset(self, env: Environment, queue: MessageQueue, offset: int) -> None:
         """To the master, else to any broker of that name (which persists it as its own)."""
         target = self.client.routes.reader(queue.broker_name, MASTER_ID)
-        if offset < 0 or target is None:
+        if offset < 0 or target is None or self.settings.local_offsets:
             return
         fields = ext_fields(
             consumerGroup=self.settings.group,

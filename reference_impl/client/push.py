@@ -15,8 +15,10 @@ under %RETRY%group after 10 s, 30 s, 1 min …; if the broker does not take it, 
 message; if that fails too, the application gets it again after 5 s. The committed offset of a queue is that of its
 oldest message which is not yet done.
 
-Limits. Clustering only, not ordered. The application takes no time. A queue whose offset was moved goes on after 10 s
-(RocketMQ drops it and waits for the next rebalance).
+With ``broadcast`` every member reads every queue, offsets are its own, and what the application refuses is gone.
+
+Limits. Not ordered. The application takes no time. A queue whose offset was moved goes on after 10 s (RocketMQ drops it
+and waits for the next rebalance). Offsets of a broadcast live as long as the process (RocketMQ: in a local file).
 """
 
 from __future__ import annotations
@@ -66,6 +68,9 @@ class PushSettings:
     from_last: bool = True
     batch_size: int = 32
     reconsume_times_max: int = 16
+    broadcast: bool = False
+    confirm: bool = False
+    """Offsets are told in calls that are answered, not one-way."""
 
 
 def allocate(queues: list[MessageQueue], members: list[str], me: str) -> list[MessageQueue]:
@@ -86,7 +91,7 @@ class PushConsumer(Part):
         self.settings = settings
         self._listener = listener
         retry_topic = RETRY_PREFIX + settings.group
-        self.subscriptions = {**settings.subscriptions, retry_topic: "*"}
+        self.subscriptions = dict(settings.subscriptions) | ({} if settings.broadcast else {retry_topic: "*"})
         self._retry_topic = retry_topic
         self._owned: dict[str, tuple[MessageQueue, ...]] = dict.fromkeys(self.subscriptions, ())
         self._undone: dict[MessageQueue, dict[int, PulledMessage]] = {}
@@ -102,6 +107,8 @@ class PushConsumer(Part):
             moved_pause_ns=MOVED_PAUSE_NS,
             auto_commit=False,
             in_request=False,
+            confirm=settings.confirm,
+            local_offsets=settings.broadcast,
         )
         client.parts.append(self)
         self._puller = PullConsumer(client, pulls, self._pulled)
@@ -192,7 +199,7 @@ class PushConsumer(Part):
                 else "CONSUME_FROM_FIRST_OFFSET",
                 consume_type="CONSUME_PASSIVELY",
                 group_name=self.settings.group,
-                message_model="CLUSTERING",
+                message_model="BROADCASTING" if self.settings.broadcast else "CLUSTERING",
                 subscription_data_set=[
                     _subscription(topic, expression, self._puller.sub_version)
                     for topic, expression in self.subscriptions.items()
@@ -209,7 +216,9 @@ class PushConsumer(Part):
     def rebalance(self, env: Environment) -> None:
         """Ask for the members of each topic's brokers and take what is ours."""
         for topic in self.subscriptions if not self._resets else ():
-            if topic not in self._asking:
+            if self.settings.broadcast:
+                self._own(env, topic, tuple(sorted(self.client.routes.subscribe_queues(topic))))
+            elif topic not in self._asking:
                 self._rebalance_topic(env, topic)
 
     def _rebalance_topic(self, env: Environment, topic: str) -> None:
@@ -255,7 +264,7 @@ class PushConsumer(Part):
             return
         undone = self._undone.setdefault(outcome.queue, {})
         for message in outcome.messages:
-            if not self._listener(env, message):
+            if not self._listener(env, message) and not self.settings.broadcast:
                 undone[message.queue_offset] = message
                 self._send_back(env, message)
         self._commit(env, outcome.queue, outcome.next_offset)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -60,6 +61,7 @@ class AsyncioEnvironment:
         self._syncing: list[tuple[str | None, Hashable]] = []
         self._exit_code: int | None = None
         self._say = say
+        self._held: list[Callable[[], None]] | None = None
         self.ended = False
 
     # -- steps -----------------------------------------------------------------------------------------------------
@@ -76,6 +78,9 @@ class AsyncioEnvironment:
         """Call ``action(self, *arguments)``, then let its effects leave. Nothing happens after the role's end."""
         if self.ended:
             return
+        if self._held is not None:
+            self._held.append(partial(self.step, action, *arguments))
+            return
         environment: Environment = self
         try:
             action(environment, *arguments)
@@ -86,6 +91,21 @@ class AsyncioEnvironment:
         else:
             self._let_effects_leave()
         self._stepped()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether no step happens until :meth:`release`."""
+        return self._held is not None
+
+    def hold(self) -> None:
+        """Freeze the role: whatever the world tells it waits."""
+        self._held = [] if self._held is None else self._held
+
+    def release(self) -> None:
+        """It goes on, with what had waited, in order."""
+        held, self._held = self._held or [], None
+        for step in held:
+            step()
 
     def abandon(self) -> None:
         """End this life without a word, as a kill would: connections are reset, no method is called again."""

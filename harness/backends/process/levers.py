@@ -5,7 +5,8 @@ read from ``/proc``, cuts are nftables in the nodes' namespaces, a power cut is 
 unmount, mount; a disk is lost by emptying its folder. All of it blocks; the run calls it through ``Backend.perform``
 while its clients go on.
 
-Limits. Client roles live in the harness's own process: their network can be cut, they cannot be killed or paused.
+Limits. Client roles live in the harness's own process: their lives are ended and held there (``hosted.py``); they have
+no disk and no power.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from faults.mechanisms import decay, faketime, pidfd, undo
 from harness.backends.process.contents import copy_forced, empty, files_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
 from harness.backends.process.forces import Forces
+from harness.backends.process.hosted import HostedClient
 from harness.backends.process.network import PROBE_PORT, Network, reaches
 from harness.backends.process.node import Node
 from harness.errors import UsageError
@@ -36,7 +38,7 @@ class ProcessLevers:
         network: Network,
         disks: Disks,
         nodes: dict[str, Node],
-        clients: dict[str, Callable[[], bool]],
+        clients: dict[str, HostedClient],
         start_node: Callable[[Node], None],
         forces: Forces,
     ) -> None:
@@ -47,30 +49,45 @@ class ProcessLevers:
         return [*self._nodes, *self._clients]
 
     def state(self, node: str) -> NodeState:
-        if (is_alive := self._clients.get(node)) is not None:
-            return "running" if is_alive() else "dead"
+        if (client := self._clients.get(node)) is not None:
+            return client.state()
         return self._server(node).state()
 
     def kill(self, node: str) -> None:
+        if (client := self._clients.get(node)) is not None:
+            client.kill()
+            return
         server, process = self._ending(node)
         if process and pidfd.send_signal(process, signal.SIGKILL):
             self._wait_end(server, process, DEATH_TIMEOUT_S)
 
     def stop(self, node: str, timeout_ns: int) -> None:
+        if (client := self._clients.get(node)) is not None:
+            client.stop(timeout_ns)
+            return
         server, process = self._ending(node)
         if process and pidfd.send_signal(process, signal.SIGTERM) and not pidfd.wait_dead(process, timeout_ns / 1e9):
             raise TimeoutError(f"{node} did not end within {timeout_ns / 1e9:g} s of SIGTERM")
         server.reap()
 
     def start(self, node: str) -> None:
+        if (client := self._clients.get(node)) is not None:
+            client.start()
+            return
         server = self._server(node)
         if server.state() == "dead":
             self._start_node(server)
 
     def pause(self, node: str) -> None:
+        if (client := self._clients.get(node)) is not None:
+            client.pause()
+            return
         hold_still(node, self._living(node))
 
     def resume(self, node: str) -> None:
+        if (client := self._clients.get(node)) is not None:
+            client.resume()
+            return
         if process := self._server(node).process:
             pidfd.send_signal(process, signal.SIGCONT)
 
@@ -169,6 +186,8 @@ class ProcessLevers:
             return self._network.uncut_steps(node_or_cut)
         if verb == "fail_sync":
             return [self._forces.heal_step(node_or_cut)]
+        if node_or_cut in self._clients:
+            return []  # ends with us
         process = self._server(node_or_cut).process if verb == "pause" else None
         return [undo.continue_process(process)] if process else []
 
@@ -181,7 +200,7 @@ class ProcessLevers:
 
     def _server(self, node: str) -> Node:
         if node in self._clients:
-            raise LeverRefused(f"{node} lives in the harness's own process", "only its network can be cut")
+            raise LeverRefused(f"{node} lives in the harness's own process", "it has no disk and no power to cut")
         return self._nodes[self._known(node)]
 
     def _dead(self, node: str) -> Node:

@@ -42,7 +42,9 @@ def capabilities() -> Capabilities:
         has.namespaces or ("" if find_spec("toxiproxy") else "without the Python package toxiproxy"),
         "a proxy on a link needs a network of its own for every node, and mqchaos[docker]",
     )
-    return Capabilities({**servers, "links": links}, clients={"network": network, "links": links})
+    in_loop = Ability("the client's role in the harness's own loop")
+    clients = {"process": in_loop, "pause": in_loop, "network": network, "links": links}
+    return Capabilities({**servers, "links": links}, clients=clients)
 
 
 def open_world(order: Order) -> World:

@@ -26,6 +26,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ from harness.backends.backend import ClientPeer, NodeSpec, Target
 from harness.backends.process.client_node import ClientNode
 from harness.backends.process.disks import Disks
 from harness.backends.process.forces import Forces
+from harness.backends.process.hosted import HostedClient
 from harness.backends.process.launching import Launcher, ProcessLauncher
 from harness.backends.process.levers import TABLES, ProcessLevers
 from harness.backends.process.links import Links, NoLinks
@@ -79,8 +81,7 @@ class RealBackend:
         self._tag = run_tags.make_tag(run)
         self._scratch = Path(tempfile.gettempdir()) / f"{undo.FOLDER_PREFIX}{self._tag}"
         self._nodes: dict[str, Node] = {}
-        self._clients: dict[str, AsyncioEnvironment] = {}
-        self._alive: dict[str, Callable[[], bool]] = {}
+        self._clients: dict[str, HostedClient] = {}
         self._is_closed = False
         self._sign_of_life = run_tags.hold(self._tag)
         self._undo_steps.record("the temporary folder", undo.remove_folder(self._scratch))
@@ -97,7 +98,7 @@ class RealBackend:
         self._turning = TurningLoop(self._read_all_notes)
         self._loop = self._turning.loop
         self._forces = Forces(self._tag, self._scratch)
-        levers = ProcessLevers(self._network, self._disks, self._nodes, self._alive, self._start, self._forces)
+        levers = ProcessLevers(self._network, self._disks, self._nodes, self._clients, self._start, self._forces)
         self.levers: Any = Joined(levers, self._make_links())
         atexit.register(self.close)
 
@@ -222,22 +223,23 @@ class RealBackend:
 
     # -- clients ---------------------------------------------------------------------------------------------------
 
-    def add_client(self, name: str, role: Role) -> None:
+    def add_client(self, name: str, role: Role, again: Callable[[], Role] | None = None) -> None:
         self._network.add_client(name)
-        environment = AsyncioEnvironment(
+        client = self._clients[name] = HostedClient(name, self._loop, partial(self._client_life, name), again)
+        client.begin(role)
+
+    def _client_life(self, name: str, role: Role, exited: Callable[[int], None]) -> AsyncioEnvironment:
+        return AsyncioEnvironment(
             role,
             self._loop,
             Disk(self._scratch / "clients" / name, self._loop.call_soon_threadsafe, sync_threads=1),
             note=lambda ns, event, fields: self.on_event(name, event, fields),
             crashed=lambda error: self._client_crashed(name, error),
-            exited=lambda code: None,
+            exited=exited,
             open_socket=lambda: self._network.open_socket(name),
             source_host=self.host(name),
             stepped=self._turning.changed,
         )
-        self._clients[name] = environment
-        self._alive[name] = lambda: not environment.ended
-        environment.start()
 
     def add_client_process(
         self, name: str, argv: Sequence[str], environment: Mapping[str, str], peer: ClientPeer
@@ -255,7 +257,7 @@ class RealBackend:
         return self._network.argv(client, argv)
 
     def step(self, client: str, action: Callable[[Environment], None]) -> None:
-        self._clients[client].step(action)
+        self._clients[client].environment.step(action)
 
     def _client_crashed(self, name: str, error: Exception) -> None:
         lines = "".join(traceback.format_exception(error)).splitlines()
@@ -279,7 +281,7 @@ class RealBackend:
             return
         self._is_closed = True
         atexit.unregister(self.close)
-        for environment in self._clients.values():
+        for environment in [life for client in self._clients.values() for life in client.environments]:
             environment.abandon()
             self._loop.run_until_complete(environment.shut_down())
         for node in self._nodes.values():

@@ -5,8 +5,8 @@ Question: which faults can a plan ask of the simulator, and what exactly do they
 Model. Acts take effect at the present virtual instant. ``stop`` and ``reaches`` let the world run, bounded, until they
 know. Names of network faults (``Cut.name``) are unique per kind; healing goes by them and never fails.
 
-Limits. A client's process is the harness's own: it can be paused and isolated, not killed, stopped, started or cut off
-from its power. Nothing here is drawn but which bits rot (``decay/<node>``).
+Limits. A client's process is the harness's own: it can be killed, stopped and started only where the harness knows how
+its next life begins, and has no power to cut. Nothing here is drawn but which bits rot (``decay/<node>``).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class SimLevers:
         return "dead" if life is None else life.state
 
     def kill(self, node: str) -> None:
-        self._server(node, "kill").kill()
+        self._mortal(node, "kill").kill()
 
     def stop(self, node: str, timeout_ns: int) -> None:
-        life = self._server(node, "stop").life
+        life = self._mortal(node, "stop").life
         if life is None or life.state == "dead":
             return
         life.take_stop()
@@ -61,10 +61,10 @@ class SimLevers:
             raise TimeoutError(f"{node} did not end within {timeout_ns / SECOND:g} s of being asked to")
 
     def start(self, node: str) -> None:
-        home = self._server(node, "start")
-        if home.spec is not None and self.state(node) == "dead":
+        home = self._mortal(node, "start")
+        if self.state(node) == "dead":
             self.mend_forces(node)  # they failed for the process that died
-            self._world.boot(home, home.spec)
+            self._world.boot(home)
 
     def pause(self, node: str) -> None:
         life = self._world.node(node).life
@@ -282,6 +282,11 @@ class SimLevers:
         return home
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _mortal(self, node: str, verb: str) -> Node:
+        """A node that can begin again."""
+        home = self._world.node(node)
+        return home if home.again is not None else self._server(node, verb)
 
     def _server(self, node: str, verb: str) -> Node:
         home = self._world.node(node)

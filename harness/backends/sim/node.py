@@ -5,7 +5,7 @@ Question: what of a node survives a restart?
 Model. The disk and the clocks survive everything; the process does not. Each life gets a new role object and a
 generator of its own (``node/<name>/<life number>``), so that a restart does not depend on how much was drawn before.
 
-Limits. A client is a node too, but its role belongs to the harness and has one life only.
+Limits. A client is a node too, but its role belongs to the harness, which has to know how its next life begins.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from harness.backends.sim.clock import SimClock
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.life import Life
 from harness.backends.sim.power_cut import CutReport
+from reference_impl.environment import Role
 
 Tell = Callable[["Node", str, dict[str, Any]], None]
 
@@ -32,6 +33,8 @@ class Node:
         self.name, self.host = name, host
         self.spec = spec
         """``None``: a client, whose role is the harness's own."""
+        self.again: Callable[[], Role] | None = None
+        """The role of a client's next life."""
         self.disk, self.clock = disk, clock
         self.life: Life | None = None
         self.lives = 0

@@ -1,7 +1,7 @@
 """What the simulator offers: every family whose levers it has, since nothing in it is real.
 
-Clients are objects as servers are, but their role is the harness's own: they can be paused, cut off and set wrong, not
-ended.
+Clients are objects as servers are, but their role is the harness's own: they have no disk and no power. Which loads
+know how a client begins again after its end, the table of loads says.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harness.backends.opening import Order, World
 from harness.backends.sim.levers import SimLevers
 from harness.backends.sim.world import SimBackend
 
-OF_CLIENTS = ("pause", "network", "clock")
+OF_CLIENTS = ("process", "pause", "network", "clock")
 
 
 def capabilities() -> Capabilities:

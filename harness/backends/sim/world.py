@@ -82,8 +82,10 @@ class SimBackend:
         node = self._add(spec.name, spec)
         self._name_ports(node, spec)
 
-    def add_client(self, name: str, role: Role) -> None:
-        self._begin_life(self._add(name, None), role).take_start()
+    def add_client(self, name: str, role: Role, again: Callable[[], Role] | None = None) -> None:
+        node = self._add(name, None)
+        node.again = again
+        self._begin_life(node, role).take_start()
 
     def step(self, client: str, action: Callable[[Environment], None]) -> None:
         life = self.node(client).life
@@ -135,12 +137,19 @@ class SimBackend:
             raise ClusterError(f"there is no node {name!r}", hint=f"there are {', '.join(self.nodes) or 'none yet'}")
         return node
 
-    def boot(self, node: Node, spec: NodeSpec) -> None:
-        """A new process on a server node; its role starts when it has come up."""
+    def boot(self, node: Node) -> None:
+        """A new process on a node; its role starts when it has come up."""
         self.weather.set_power(node.name, True)
-        life = self._begin_life(node, self._target.role(spec))
+        life = self._begin_life(node, self._next_role(node))
         delay_ns = self.model.start_min_ns + life.rng.randrange(self.model.start_spread_ns + 1)
         self.scheduler.at(self.scheduler.now + delay_ns, life.take_start)
+
+    def _next_role(self, node: Node) -> Role:
+        if node.spec is not None:
+            return self._target.role(node.spec)
+        if node.again is None:
+            raise ClusterError(f"nobody knows how {node.name} begins again")
+        return node.again()
 
     def set_spec(self, node: Node, spec: NodeSpec) -> None:
         """What the next process of a server node is started with; its ports may be others."""

@@ -11,7 +11,7 @@ from harness.backends.process import capabilities
 from harness.errors import BackendUnavailable, UsageError
 from harness.preflight import check_fit, check_mode, check_plan, check_plantable
 from harness.run import run_scenario
-from harness.scenario import Scenario, Topology, server_names
+from harness.scenario import Scenario, Topology, Workload, server_names
 from harness.worlds import open_target
 
 PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
@@ -46,11 +46,15 @@ def test_what_every_machine_can_do(do: str, monkeypatch) -> None:
     check_plan(with_fault(do, "slaves"), "process", "rocketmq:4.9.7")
 
 
-@pytest.mark.parametrize(("world", "do"), [("sim", "kill"), ("process", "pause"), ("process", "kill")])
-def test_clients_live_in_the_harness(world: str, do: str) -> None:
+@pytest.mark.parametrize("world", ["sim", "process"])
+def test_clients_are_ended_where_their_load_knows_how_they_begin_again(world: str) -> None:
+    killed = with_fault("kill", "one of clients")
+    with pytest.raises(BackendUnavailable, match="clients of the load log have one life only"):
+        check_plan(killed, world, "reference")
+    check_plan(replace(killed, workload=Workload(kind="push")), world, "reference")
+    check_plan(with_fault("pause", "one of clients"), world, "reference")
     with pytest.raises(BackendUnavailable, match="harness's own process"):
-        check_plan(with_fault(do, "one of clients"), world, "reference")
-    check_plan(with_fault("pause", "one of clients"), "sim", "reference")
+        check_plan(with_fault("cut_power", "one of clients"), world, "reference")
 
 
 def test_the_simulator_runs_no_java() -> None:

@@ -19,7 +19,7 @@ from harness.backends.process.backend import ProcessBackend
 from harness.errors import BackendUnavailable, ClusterError
 from reference_impl.environment import MS, SECOND
 from suites.unit.process.tiny_node import TinyTarget
-from suites.unit.process.tiny_world import TinyWorld
+from suites.unit.process.tiny_world import LineClient, TinyWorld
 
 IN_CONTAINERS = pytest.param("containers", marks=pytest.mark.requires("docker:power"))
 KEPT_APART = [pytest.param("namespaces", marks=pytest.mark.requires("process:power")), IN_CONTAINERS]
@@ -193,6 +193,26 @@ def test_two_clients_come_from_two_addresses(world: TinyWorld) -> None:
     assert world.levers.state("client-1") == "running"
     with pytest.raises(LeverRefused, match="client-1 lives in the harness's own process"):
         world.levers.kill("client-1")
+
+
+def test_a_client_dies_begins_again_and_is_frozen(world: TinyWorld) -> None:
+    lives = [LineClient(), LineClient()]
+    world.backend.add_client("client-3", lives[0], lambda: lives[1])
+    world.clients["client-3"] = lives[0]
+    assert world.ask("echo first", client="client-3") == b"first"
+    world.do(world.levers.kill, "client-3")
+    assert world.levers.state("client-3") == "dead"
+    world.do(world.levers.start, "client-3")
+    world.clients["client-3"] = lives[1]
+    assert world.ask("echo second", client="client-3") == b"second"
+    assert lives[0].answers == [b"first"]
+    world.do(world.levers.pause, "client-3")
+    assert world.levers.state("client-3") == "paused"
+    world.say("echo third", client="client-3")
+    assert world.ask("echo other", client="client-2") == b"other"
+    assert lives[1].answers == [b"second"], "it does nothing while it is frozen"
+    world.do(world.levers.resume, "client-3")
+    world.until(lambda: lives[1].answers[-1:] == [b"third"])
 
 
 # -- network -----------------------------------------------------------------------------------------------------------

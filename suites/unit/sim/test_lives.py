@@ -270,6 +270,21 @@ def test_a_dead_node_cannot_be_paused() -> None:
         pair.levers.pause("broker-a-0")
 
 
+def test_a_client_of_which_the_next_life_is_known_dies_and_begins_again() -> None:
+    pair = Pair()
+    lives = [Recorder([pair.world]), Recorder([pair.world])]
+    pair.world.add_client("client-2", lives[0], lambda: lives[1])
+    pair.world.step("client-2", lambda env: env.set_timer("of the first life", SECOND))
+    pair.levers.kill("client-2")
+    assert pair.levers.state("client-2") == "dead"
+    pair.run(2 * SECOND)
+    pair.levers.start("client-2")
+    pair.run(SECOND)
+    assert pair.levers.state("client-2") == "running"
+    for life in lives:
+        assert [what for what, _ in life.what()] == ["start"], "the first one's timer is gone"
+
+
 @pytest.mark.parametrize("verb", ["kill", "start", "cut_power", "stop"])
 def test_a_client_is_not_a_process_of_its_own(verb: str) -> None:
     pair = Pair()
