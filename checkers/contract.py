@@ -66,9 +66,12 @@ ANSWERED: Final = {
     "pull": ("FOUND", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED"),
     "fetch_offset": ("OK", "QUERY_NOT_FOUND"),
     "deliver": ("CONSUMED", "LATER"),
+    "decide": ("COMMIT", "ROLLBACK"),
+    "check": ("COMMIT", "ROLLBACK", "UNKNOWN"),
+    "bury": ("FOUND", "PULL_NOT_FOUND", "PULL_OFFSET_MOVED"),
 }
 ANSWERED_BY_DEFAULT: Final = ("OK", "SUCCESS")
-STORES: Final = ("send", "send_delayed", "stray_send", "end_transaction")
+STORES: Final = ("send", "send_delayed", "send_half", "stray_send", "end_transaction")
 """Operations that append to a log, so that a lost answer hides whether they did."""
 
 

@@ -21,22 +21,29 @@ from checkers.history.observations import acts_of
 from checkers.runs.accounting import check_accounting
 from checkers.runs.acknowledged import check_promised
 from checkers.runs.availability import check_availability
+from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
 from checkers.runs.delays import check_delays, has_delays
 from checkers.runs.fault_efficacy import check_faults
 from checkers.runs.group_deliveries import check_deliveries
 from checkers.runs.group_offsets import check_offsets
 from checkers.runs.key_order import check_order, has_keys
 from checkers.runs.listener_deliveries import check_listeners
+from checkers.runs.locks import check_locks, has_locks
 from checkers.runs.log import check_logs
 from checkers.runs.masters import check_masters
 from checkers.runs.minimum_offset import check_minimum, has_minimum
+from checkers.runs.owners import check_owners, has_owners
 from checkers.runs.propagation import check_propagation
+from checkers.runs.redelivery import check_redelivery
 from checkers.runs.replicas import check_replicas
+from checkers.runs.replies import check_replies, has_requests
+from checkers.runs.retries import check_retries, has_dead_letters
 from checkers.runs.routes import check_routes
 from checkers.runs.slave_lag import check_slave_lag
 from checkers.runs.slave_reads import check_freshness, has_slave_reads
 from checkers.runs.slave_refusals import check_slaves
 from checkers.runs.suggestions import check_suggestions, has_suggestions
+from checkers.runs.transactions import check_transactions, has_transactions
 from checkers.verdict import Outcome, Verdict, guarded
 
 Check = Callable[[History, RunFacts], Verdict]
@@ -57,6 +64,13 @@ CHECKS: Final[dict[str, Check]] = {
     "listeners": check_listeners,
     "order": check_order,
     "delays": check_delays,
+    "owners": check_owners,
+    "redelivery": check_redelivery,
+    "retries": check_retries,
+    "transactions": check_transactions,
+    "replies": check_replies,
+    "broadcasts": check_broadcasts,
+    "locks": check_locks,
     "freshness": check_freshness,
     "suggestions": check_suggestions,
     "minimum": check_minimum,
@@ -75,6 +89,13 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "listeners": lambda history, _: has_listeners(history),
     "order": has_keys,
     "delays": has_delays,
+    "owners": has_owners,
+    "redelivery": lambda history, _: has_listeners(history),
+    "retries": has_dead_letters,
+    "transactions": has_transactions,
+    "replies": has_requests,
+    "broadcasts": has_broadcasts,
+    "locks": has_locks,
     "freshness": has_slave_reads,
     "suggestions": has_suggestions,
     "minimum": has_minimum,

@@ -21,6 +21,7 @@ Limits. Every group is expected to want every message of the topic. A message wh
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -140,20 +141,45 @@ def _after_refusals(history: History, facts: RunFacts, given: Given) -> Iterator
     """What a listener refused must come again, counted; unless a fault took data, where it may be gone."""
     times = given.times(history)
     refused = history.ops.status.mask(LATER)[given.row]
+    last = refused & (times < _given_up_at(history, given.group))
     order = np.lexsort((np.arange(len(given.row)), given.message))
     end_ns = max(int(history.ops.complete_ns.max(initial=0)), int(history.events.ns.max(initial=0)))
-    uncounted, gone = [], []
+    gone = []
     for place, now in enumerate(order.tolist()):
-        if not refused[now] or given.message[now] < 0:
-            continue
         following = int(order[place + 1]) if place + 1 < len(order) else -1
-        if following < 0 or given.message[following] != given.message[now]:
+        is_last = following < 0 or given.message[following] != given.message[now]
+        if last[now] and given.message[now] >= 0 and is_last:
             gone += [now] if end_ns - history.ops.complete_ns[given.row[now]] >= AGAIN_NS else []
-        elif times[following] <= times[now] and is_retry(history, int(history.ops.queue[given.row[following]])):
-            uncounted.append(following)
     taken = any(fault.takes() and fault.effective != 0 for fault in facts.faults)
+    uncounted = _uncounted(history, facts, given)
     yield from _refusal(history, given, "not-counted", "came again with the count that it had", uncounted, False)
     yield from _refusal(history, given, "refused-lost", "was refused and came never again", gone, taken)
+
+
+def _uncounted(history: History, facts: RunFacts, given: Given) -> list[int]:
+    """Retries of which there are more, with one count, than refusals at one less can have made. A refusal makes one, or
+    two where its answer was lost in a fault: the broker's, and the one that the member then sends itself."""
+    ops, times = history.ops, given.times(history)
+    refused = Counter[tuple[int, int]]()
+    made: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
+    for place, row in enumerate(given.row.tolist()):
+        key = (int(given.message[place]), int(times[place]))
+        refused[key] += ops.status[row] == LATER
+        if key[0] >= 0 and is_retry(history, int(ops.queue[row])):
+            made.setdefault(key, {}).setdefault((int(ops.queue[row]), int(ops.offset[row])), place)
+    each = 2 if facts.faults else 1
+    return [
+        place
+        for (message, count), places in sorted(made.items())
+        for place in list(places.values())[each * refused[message, count - 1] :]
+    ]
+
+
+def _given_up_at(history: History, group: str) -> int:
+    """The count at which a refused message is a dead letter, as whoever read those says."""
+    ops = history.ops
+    rows = np.flatnonzero(ops.f.mask("bury") & ops.group.mask(group)).tolist()
+    return min((int(json.loads(ops.detail[row])["times_max"]) for row in rows if ops.detail[row]), default=2**31)
 
 
 def _refusal(

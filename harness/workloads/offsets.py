@@ -5,6 +5,7 @@ Question: which member had which queue and when, where did it begin there, and w
 Model. An observer of a member's client (``reference_impl.client``):
 
     own             a member has a queue, from invocation to completion; one that dies never completes it
+    broadcast       the same of a member that reads it for itself
     fetch_offset    the committed offset, as told to a new owner; −1: none known
     commit_offset   an offset that travelled with a pull of the master, or in a call of its own
 
@@ -91,9 +92,9 @@ class OffsetRecorder(Observer):
 class OwnerRecorder(OffsetRecorder):
     """The same for a push consumer, whose pulls are not told: which queues it has, and what it commits."""
 
-    def __init__(self, stage: Stage, group: str, node: str) -> None:
+    def __init__(self, stage: Stage, group: str, node: str, *, broadcasts: bool = False) -> None:
         super().__init__(stage, group)
-        self._node = node
+        self._node, self._f = node, "broadcast" if broadcasts else "own"
         self._owned: dict[MessageQueue, int] = {}
 
     def on_assigned(self, env: Environment, group: str, queues: tuple[MessageQueue, ...]) -> None:
@@ -103,7 +104,7 @@ class OwnerRecorder(OffsetRecorder):
             process = Process(self._recorder.process())
             number = self._recorder.queue(queue.topic, queue.broker_name, queue.queue_id)
             self._owned[queue] = self._recorder.invoke(
-                process.number, "own", queue=number, node=self._node, group=self._group
+                process.number, self._f, queue=number, node=self._node, group=self._group
             )
 
     def on_pulling(

@@ -154,6 +154,9 @@ class AttemptRecorder(Observer):
         self._free.append(process)
 
 
+OnResult = Callable[[Environment, SendResult], None]
+
+
 class Application(Part):
     """What uses the producer: a timetable, and processes that wait for their result."""
 
@@ -212,17 +215,20 @@ class Application(Part):
         self._counts["sent"] += 1
         self.in_flight += 1
         self._record.opening = opened
-        send = self._producer.send(
-            env, Message(about.topic or self._stage.topic, body, about.properties), self._ended(opened)
-        )
+        whole = Message(about.topic or self._stage.topic, body, about.properties)
+        send = self.hand_over(env, whole, message, self._ended(opened))
         self._record.opening = None
         self._record.began(send, opened)
+
+    def hand_over(self, env: Environment, message: Message, number: int, ended: OnResult) -> int:
+        """To the producer; returns the number of its send."""
+        return self._producer.send(env, message, ended)
 
     def about(self) -> About:
         """Of the next message."""
         return PLAIN
 
-    def _ended(self, opened: _Open) -> Callable[[Environment, SendResult], None]:
+    def _ended(self, opened: _Open) -> OnResult:
         def ended(env: Environment, result: SendResult) -> None:
             self.in_flight -= 1
             outcome = self._stage.classify("send", result.status)
@@ -357,9 +363,12 @@ class ProducerWorkload:
         )
         client = Client(settings, record)
         producer = self._make_producer(client)
-        application = self.application(stage, producer, record, number, self.counts)
+        application = self._make_application(producer, record, number)
         client.parts.append(application)
         return Life(client, application)
+
+    def _make_application(self, producer: Producer, record: AttemptRecorder, number: int) -> Application:
+        return self.application(self.stage, producer, record, number, self.counts)
 
     def _make_producer(self, client: Client) -> Producer:
         return Producer(client, ProducerSettings(group=GROUP))

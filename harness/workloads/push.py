@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from checkers.history.listeners import CONSUMED, LATER
@@ -34,7 +35,7 @@ from harness.workloads.parts import PartHost, lone_host
 from harness.workloads.producers import PLAIN, About, Application, Asleep, ProducerWorkload, is_running
 from harness.workloads.table import Companion
 from harness.workloads.workload import Stage
-from reference_impl.client import Client, ClientSettings, PulledMessage, PushConsumer, PushSettings
+from reference_impl.client import Client, ClientSettings, MessageQueue, PulledMessage, PushConsumer, PushSettings
 from reference_impl.environment import SECOND, Environment
 from reference_impl.wire.message import PROPERTY_DELAY
 
@@ -90,8 +91,10 @@ class Member:
             instance=self.name,
             poll_nameserver_ns=POLL_NAMESERVER_NS,
         )
-        self.client = Client(settings, OwnerRecorder(stage, self._settings.group, self.name))
-        PushConsumer(self.client, self._settings, self._listen)
+        self.client = Client(
+            settings, OwnerRecorder(stage, self._settings.group, self.name, broadcasts=self._settings.broadcast)
+        )
+        self.consumer = PushConsumer(self.client, self._settings, self._listen)
         return self.client
 
     def enter(self) -> None:
@@ -182,12 +185,20 @@ class PushWorkload(ProducerWorkload):
         self._finishing_ns = self.stage.backend.now()
 
     def finished(self) -> bool:
-        return not self._members or self.is_complete() or self.quiet_ns() >= QUIET_NS
+        is_over = self.is_complete() and self.is_settled()
+        return not self._members or is_over or self.quiet_ns() >= QUIET_NS
 
     def is_complete(self) -> bool:
         """Everything was given that is owed."""
         owed = self.acknowledged().union(*(member.refused for member in self._members))
         return owed <= set().union(*(member.delivered for member in self._members))
+
+    def is_settled(self) -> bool:
+        """Every queue has one owner."""
+        owned = Counter(queue for member in self._members for queue in member.consumer.queues())
+        topic = self.stage.topic
+        known = [MessageQueue(topic, queue.broker, queue.queue_id) for queue in self.stage.queues]
+        return all(owned[queue] == 1 for queue in known)
 
     def quiet_ns(self) -> int:
         """Since when nothing has come, or the end of the drain."""
@@ -202,3 +213,17 @@ class DelayedWorkload(PushWorkload):
 
     def topics(self) -> tuple[str, ...]:
         return (self.stage.topic, delayed_topic(self.stage.topic))
+
+
+class BroadcastWorkload(PushWorkload):
+    """The same, but every member reads every queue for itself; what its listener refuses is gone."""
+
+    def settings(self) -> PushSettings:
+        return replace(super().settings(), broadcast=True)
+
+    def is_complete(self) -> bool:
+        owed = self.acknowledged()
+        return all(owed <= member.delivered | member.refused for member in self._members)
+
+    def is_settled(self) -> bool:
+        return True

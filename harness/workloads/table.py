@@ -75,6 +75,11 @@ LOADS: Final[dict[str, LoadRow]] = {
         LoadRow("group", "the producers of log, and consumer groups that commit offsets", ".group:GroupWorkload"),
         LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload", AGAIN),
         LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload", AGAIN),
+        LoadRow("push-retries", "the same, with messages that always fail", ".retries:RetryWorkload", AGAIN),
+        LoadRow("broadcast", "the same, but every member reads everything", ".push:BroadcastWorkload", AGAIN),
+        LoadRow("transactions", "halves, commits, rollbacks, questions", ".transactions:TransactionWorkload", AGAIN),
+        LoadRow("requests", "clients that ask, and a group that replies", ".requests:RequestWorkload", AGAIN),
+        LoadRow("locks", "clients that lock queues at their brokers", ".locks:LockWorkload", AGAIN),
         LoadRow("external", "other people's producers and a group of their consumers", ".external:ExternalWorkload"),
         LoadRow("external-ordered", "the same, with keys and orderly listeners", ".external:OrderedExternalWorkload"),
     )

@@ -22,7 +22,7 @@ from harness.addressing import Addressing
 from harness.backends.backend import Backend
 from harness.recorder import Recorder
 
-SPARE: Final = ("drain", "replica drain", "strays", "newcomers", "companions")
+SPARE: Final = ("drain", "replica drain", "strays", "newcomers", "companions", "dead letters")
 """Clients that a run may have besides its producers and consumers, in the order of their numbers."""
 
 

@@ -15,6 +15,7 @@ from reference_impl.client.model import (
 )
 from reference_impl.client.producer import Producer, ProducerSettings
 from reference_impl.client.push import PushConsumer, PushSettings
+from reference_impl.client.requesting import Replier, Requester
 from reference_impl.client.transactional import TransactionProducer, TransactionState
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "PulledMessage",
     "PushConsumer",
     "PushSettings",
+    "Replier",
+    "Requester",
     "SendResult",
     "TopicRoute",
     "TransactionProducer",

@@ -26,7 +26,7 @@ from typing import Final
 from reference_impl.client.avoidance import TABLE_4_9, TABLE_5, LatencyFaults, Rotation, choose_queue
 from reference_impl.client.client import Client, Part
 from reference_impl.client.model import Attempt, Message, MessageQueue, SendResult, TopicRoute
-from reference_impl.client.status import NO_ROUTE, SEND_OK, STORED, remark_of, send_status_of, summary
+from reference_impl.client.status import NO_ROUTE, SEND_OK, STORED, remark_of, send_status_of, status_of, summary
 from reference_impl.environment import MS, Address, Environment
 from reference_impl.wire.codes import RequestCode
 from reference_impl.wire.frame import Command
@@ -163,6 +163,33 @@ class Producer(Part):
             address = self.client.routes.master(target.broker_name) if target else None
             if target is not None and address is not None:
                 self.client.remoting.oneway(env, address, request(target))
+
+        self._with_route(env, message.topic, routed)
+
+    def send_reply(self, env: Environment, message: Message, on_told: Callable[[Environment, str], None]) -> None:
+        """A reply (325), to some broker that has its topic: OK, or the word of what it said. Once: a broker that could
+        not hand it over says an error, and another one could not either (RocketMQ: no retry of a reply)."""
+        self._check(message.topic, message.body)
+        properties, _ = self._properties(env, message)
+        body, sys_flag = self._packed(message.body)
+        request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall())
+
+        def routed(env: Environment) -> None:
+            target = self._choose(env, message.topic, None)
+            address = self.client.routes.master(target.broker_name) if target else None
+            if target is None or address is None:
+                on_told(env, NO_ROUTE)
+                return
+            command = request(target)
+            command.code = RequestCode.SEND_REPLY_MESSAGE_V2
+            self.client.remoting.call(
+                env,
+                address,
+                command,
+                self.settings.send_timeout_ns,
+                lambda env, answer: on_told(env, status_of(answer)),
+                close_on_timeout=True,
+            )
 
         self._with_route(env, message.topic, routed)
 
