@@ -94,9 +94,7 @@ class GroupRecorder(OffsetRecorder):
         elif status not in TAKEN:
             detail = detail or outcome.remark
         bodies = [(m.stored_in.topic, m.stored_in.queue_id, m.body) for m in outcome.messages]
-        messages, unrecognised = recognised(
-            bodies, self._recorder.run, self._stage.topic, outcome.queue.queue_id
-        )
+        messages, unrecognised = recognised(bodies, self._recorder.run, self._stage.topic, outcome.queue.queue_id)
         its = self._stage.classify("pull", status)
         self._recorder.complete(
             call.op,

@@ -21,7 +21,7 @@ from typing import Final
 from harness.payload import Body, decode
 from harness.workloads.group import GROUP
 from harness.workloads.measuring import MeasuringClient, Process, inflated, status_of
-from harness.workloads.push import QUIET_NS, Member, PushWorkload
+from harness.workloads.push import Member, PushWorkload
 from harness.workloads.table import Companion
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.client import PushSettings
@@ -37,6 +37,8 @@ DEAD_TOPIC: Final = f"%DLQ%{GROUP}"
 ASK_AGAIN_NS: Final = SECOND
 ASK_TIMEOUT_NS: Final = 3 * SECOND
 TRIES: Final = 30
+NOTHING_MORE_NS: Final = 40 * SECOND
+"""Longer than the longest wait between two tries, 30 s."""
 PUT_AWAY_NS: Final = 10 * SECOND
 """A member whose broker cannot take a message back tries again every 5 s."""
 
@@ -171,7 +173,7 @@ class RetryWorkload(PushWorkload):
         """When the group has gone quiet, the dead letters are read."""
         if self._reads:
             return not self._reader.open
-        if not self._members or (self.is_complete() and self.is_settled()) or self.quiet_ns() >= QUIET_NS:
+        if not self._members or (self.is_complete() and self.is_settled()) or self.quiet_ns() >= NOTHING_MORE_NS:
             self._reads = True
             self.stage.backend.add_client(self._reader.name, self._reader)
         return False

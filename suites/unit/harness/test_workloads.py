@@ -127,6 +127,9 @@ class Told:
     def process(self) -> int:
         return 1
 
+    def queue(self, topic: str, broker: str, queue_id: int) -> int:
+        return queue_id
+
     def invoke(self, *arguments: Any, **fields: Any) -> int:
         return 3
 
