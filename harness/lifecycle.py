@@ -23,7 +23,7 @@ simulator that is reached ends the load at once: nothing more can happen in that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -270,7 +270,7 @@ class Life:
         queues = (*stage.queues, *self._queues_since(stage))
         self._drain_by(Drainer(stage, stage.load.spare_client("drain"), queues, self._addressing.at))
         self._finish()
-        if replicas := self._replicas():
+        if replicas := self._replicas(queues):
             name = stage.load.spare_client("replica drain")
             self._drain_by(Drainer(stage, name, replicas, lambda queue: queue, REPLICA))
 
@@ -411,15 +411,15 @@ class Life:
             addressing=self._addressing,
         )
 
-    def _replicas(self) -> tuple[QueueAddress, ...]:
-        """Every queue of every slave that may be read, under the numbers of its master's (5.x refuses the others)."""
+    def _replicas(self, queues: Sequence[QueueAddress]) -> tuple[QueueAddress, ...]:
+        """*queues* on every slave that may be read, under the numbers of its master's (5.x refuses the others)."""
         readable = {spec.name for spec in self.cluster.nodes if spec.properties.get("slaveReadEnable") == "true"}
-        serving = [self._addressing.serves(queue.broker) for queue in self._stage_value.queues]
+        serving = [self._addressing.serves(queue.broker) for queue in queues]
         slaves = [node for node in self._addressing.brokers if node not in serving and node.node in readable]
         return tuple(
             replace(queue, node=slave.node, address=slave.address)
             for slave in slaves
-            for queue in self._stage_value.queues
+            for queue in queues
             if queue.broker == slave.broker
         )
 

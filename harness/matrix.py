@@ -11,6 +11,9 @@ seed must show it, else the fault did not take effect and the cell is UNKNOWN (i
 seed whose fault happened to do nothing (a power cut when nothing was unwritten) is *idle*: it is counted, shows
 nothing, and makes the cell UNKNOWN only if most seeds are so.
 
+The column ``random`` is no fault: each seed is another plan of overlapping faults (``harness/random_plans.py``). A
+violation that comes about in a way that RocketMQ is known for is counted there, and does not make the cell FAIL.
+
 Limits. An error of the harness in one run is UNKNOWN with that error, and does not stop the others; what a backend
 refuses is one too, so it is never green. A control that real processes left silent in a few runs proves little: it is
 asked for in the simulator only.
@@ -32,6 +35,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkers.contract import contract_of
 from checkers.runs.fault_efficacy import CANNOT_TELL
+from checkers.runs.mechanisms import unexplained
 from checkers.verdict import Outcome, Verdict
 from faults.errors import suggestion
 from faults.plan import bind_fault
@@ -105,6 +109,10 @@ COLUMNS: Final[Mapping[str, Column]] = {
 }
 """Columns of one word are a verb on masters."""
 
+RANDOM: Final = "random"
+NAMES: Final = (*COLUMNS, RANDOM)
+"""All columns."""
+
 DEFAULT_ROWS: Final = tuple(f"{m.name}/{row.flush}" for m in MODES.values() for row in m.grid if row.by_default)
 DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition", "adopt_slave")
 """Both questions of every mode: what does the page cache cost, and what a disk?"""
@@ -131,7 +139,9 @@ class Plan:
 
 
 def exists(row: str, column: str) -> bool:
-    """Whether there is such a cell: nobody can hit a slave that is not there."""
+    """Whether there is such a cell: nobody can hit a slave that is not there; plans are for roles that stay."""
+    if column == RANDOM:
+        return not MODES[row_of(row).mode].roles_move
     return bool(row_of(row).slaves) or not COLUMNS[column].needs_slave
 
 
@@ -154,6 +164,8 @@ class Report:
     folder: str = ""
     is_idle: bool = False
     """Nothing is wrong but that nobody can tell whether the fault took effect."""
+    is_known: bool = False
+    """A random plan that FAILs only in ways that RocketMQ is known for."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +181,15 @@ class Cell:
     def outcome(self) -> Outcome:
         is_idle = 2 * self.idle > len(self.reports)
         own = Outcome.UNKNOWN if self.reason or is_idle or not self.reports else Outcome.PASS
-        return max((own, *(report.outcome for report in self.reports if not report.is_idle)))
+        return max((own, *(report.outcome for report in self.reports if not (report.is_idle or report.is_known))))
 
     @property
     def idle(self) -> int:
         return sum(report.is_idle for report in self.reports)
+
+    @property
+    def known(self) -> int:
+        return sum(report.is_known for report in self.reports)
 
     @property
     def passed(self) -> int:
@@ -185,7 +201,7 @@ class Cell:
 
     @property
     def worst(self) -> Report | None:
-        return max(self.reports, key=lambda report: (report.outcome, not report.is_idle), default=None)
+        return max(self.reports, key=lambda r: (not r.is_known and r.outcome, not r.is_idle), default=None)
 
 
 def chosen(what: str, names: Sequence[str], known: Iterable[str], default: tuple[str, ...]) -> tuple[str, ...]:
@@ -197,9 +213,16 @@ def chosen(what: str, names: Sequence[str], known: Iterable[str], default: tuple
     return tuple(dict.fromkeys(names)) or default
 
 
-def scenario_of(row: str, column: str) -> Scenario:
-    """The scenario of a cell."""
-    configuration, fault = row_of(row), COLUMNS[column]
+def scenario_of(row: str, column: str, seed: int = 0, backend: str = DEFAULT, target: str = "reference") -> Scenario:
+    """The scenario of a cell; of random plans that of *seed*."""
+    configuration = row_of(row)
+    if column == RANDOM:
+        from harness.random_plans import random_plan_of
+
+        mode = MODES[configuration.mode]
+        grid_row = next(one for one in mode.grid if one.flush == configuration.flush)
+        return random_plan_of(grid_row, mode, seed, backend, target)
+    fault = COLUMNS[column]
     bound = bind_fault(1, at=STRIKES, do=fault.do, on=fault.on, hold=fault.hold, options=fault.options)
     topology = Topology(
         nameservers=1, brokers=configuration.brokers, slaves=configuration.slaves, flush=configuration.flush
@@ -266,7 +289,7 @@ def run_one(plan: Plan, row: str, column: str, seed: int) -> Report:
     """One run, in a worker."""
     from harness.run import run_scenario
 
-    scenario = scenario_of(row, column)
+    scenario = scenario_of(row, column, seed, plan.backend, plan.target)
     try:
         result = run_scenario(
             scenario,
@@ -285,6 +308,7 @@ def run_one(plan: Plan, row: str, column: str, seed: int) -> Report:
 def _report(row: str, column: str, result: RunResult) -> Report:
     from harness.summary import headline, measure
 
+    anomalies = [anomaly for verdict in result.verdicts for anomaly in verdict.anomalies]
     return Report(
         row,
         column,
@@ -296,6 +320,7 @@ def _report(row: str, column: str, result: RunResult) -> Report:
         result.replay_command if result.folder else "",
         str(result.folder or ""),
         is_idle(result.verdicts),
+        column == RANDOM and result.outcome is Outcome.FAIL and not unexplained(anomalies),
     )
 
 
@@ -320,6 +345,8 @@ def cells_of(plan: Plan, reports: Iterable[Report]) -> list[Cell]:
 
 def silent_control(cell: Cell) -> str:
     """Why the cell proves nothing although its runs pass: loss is allowed there and none was seen."""
+    if cell.column == RANDOM:
+        return ""
     mode, _, flush = cell.row.partition("/")
     contract, fault = contract_of(mode), COLUMNS[cell.column]
     promise = contract.promise(harm_of_verb(fault.do), flush, "master") if contract and fault.of_master else None

@@ -123,6 +123,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
     begin = steps.get("resolve", acts)[0]
     probes = steps.get("probe", [])
     was_done = 0 not in events.effective[acts]
+    answers = _by_node(events, probes, _failed_later(events, steps.get("heal_probe", [])))
     return FaultFact(
         fault=fault,
         kind=str(detail.get("do", fault)),
@@ -132,8 +133,8 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         inject_ns=int(events.ns[acts[-1]]),
         inject_event=int(events.event[acts[-1]]),
         heal_ns=int(events.ns[steps["heal"][0]]) if "heal" in steps else NEVER_NS,
-        effective=_answer(events, probes) if was_done else 0,
-        is_gone=_answer(events, steps.get("heal_probe", [])),
+        effective=_answer(events, probes, answers) if was_done else 0,
+        is_gone=_answer(events, steps.get("heal_probe", []), {}),
         ports=str(detail.get("with", {}).get("ports", "any")),
         reason=str(detail.get("reason", detail.get("error", ""))),
         position={events.node[row]: said["position"] for row, said in told if "position" in said},
@@ -141,7 +142,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         failed=max((int(said.get("failed", 0)) for _, said in told), default=0),
         taken_from={events.node[row]: str(said["from"]) for row, said in told if "from" in said and events.node[row]},
         recorded=effects_of(detail),
-        answers=_by_node(events, probes) if was_done else {},
+        answers=answers if was_done else {},
     )
 
 
@@ -149,13 +150,20 @@ def _nodes(events: Events, rows: list[int]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(events.node[row] for row in rows if events.node[row]))
 
 
-def _by_node(events: Events, probes: list[int]) -> dict[str, int]:
-    return {events.node[row]: int(events.effective[row]) for row in probes if events.node[row]}
+def _by_node(events: Events, probes: list[int], failed_later: frozenset[str]) -> dict[str, int]:
+    """A probe that could not tell is answered by forces that failed afterwards."""
+    answers = {events.node[row]: int(events.effective[row]) for row in probes if events.node[row]}
+    return {node: 1 if answer < 0 and node in failed_later else answer for node, answer in answers.items()}
 
 
-def _answer(events: Events, rows: list[int]) -> int:
+def _failed_later(events: Events, heal_probes: list[int]) -> frozenset[str]:
+    """Nodes of which forces had failed when the fault was over."""
+    return frozenset(events.node[row] for row in heal_probes if _json(events.detail[row]).get("failed"))
+
+
+def _answer(events: Events, rows: list[int], of_nodes: Mapping[str, int]) -> int:
     """Several probes: one *no* outweighs all, then one *cannot be told*; no probe at all cannot be told."""
-    answers = events.effective[rows].tolist()
+    answers = [of_nodes.get(events.node[row], int(events.effective[row])) for row in rows]
     return 0 if 0 in answers else 1 if answers and -1 not in answers else -1
 
 

@@ -5,8 +5,10 @@ Question: is every acknowledged message there at the end, once, and nothing that
 Model. The drain after the last heal is the truth about the end. Then
 
     lost         acknowledged (``ok``), its queue drained, and not there; allowed where :mod:`checkers.runs.loss_rules`
-    says so expired      the same, but it was time for its broker to delete it (:mod:`checkers.runs.expiry`): always
-    allowed duplicated   at more places than there were sends that may have stored it
+                 says so
+    expired      the same, but it was time for its broker to delete it (:mod:`checkers.runs.expiry`): always allowed
+    hidden       acknowledged, and its place in the queue shows what is no record (:mod:`checkers.runs.hidden`)
+    duplicated   at more places than there were sends that may have stored it
     phantom      read, but never sent, or none of ours, or damaged
     visible      read, although its send certainly failed (``failed-append-visible``)
     resurrected  cut off by a recovery, and there again at the end (:mod:`checkers.runs.resurrection`)
@@ -29,6 +31,7 @@ from checkers.history.history import History, seconds
 from checkers.history.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger_of
 from checkers.runs.expiry import expired, judge_expired
 from checkers.runs.forensics import Death, deaths_of, shape_of
+from checkers.runs.hidden import hidden, judge_hidden
 from checkers.runs.loss_rules import judge_loss, judge_return
 from checkers.runs.lost_after_delivery import with_deliveries
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -40,12 +43,15 @@ def check_accounting(history: History, facts: RunFacts) -> Verdict:
     """Account for every message of *history* under the contract of *facts*."""
     ledger = ledger_of(history)
     missing = ledger.where((ledger.outcome == OK) & ~ledger.drained)
+    unseen = hidden(history, facts, ledger, missing)
+    missing = np.setdiff1d(missing, np.concatenate([missing[:0], *(one.messages for one in unseen)]))
     is_judged = np.isin(ledger.queue[missing], ledger.drained_queues)
     missed = missing[is_judged]
     is_expired = expired(history, facts, ledger, missed)
     lost = missed[~is_expired]
     anomalies = [
         *judge_loss(history, facts, ledger, lost),
+        *judge_hidden(history, ledger, unseen),
         *judge_expired(history, facts, ledger, missed[is_expired]),
         *judge_return(history, facts, ledger),
         *_duplicated(history, ledger),
@@ -179,6 +185,7 @@ def _measures(
     return {
         **totals,
         "lost": len(lost),
+        "hidden": sum(a.details["count"] for a in anomalies if a.kind == "hidden"),
         "expired": sum(a.details["count"] for a in anomalies if a.kind == "expired"),
         "lost_allowed": allowed,
         "lost_seen": int(ledger.seen[lost].sum()),

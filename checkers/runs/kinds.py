@@ -14,6 +14,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "accounting": (
         "lost",
         "lost-in-middle",
+        "hidden",
         "unforced-ok",
         "unreplicated-ok",
         "resurrected",

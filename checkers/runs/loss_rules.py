@@ -102,7 +102,7 @@ def _hits_who_answered(facts: RunFacts, fault: FaultFact, broker: str) -> bool:
 
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
     losses = data_losses(facts, broker)
-    stored = _stored_by(history, ledger, broker)
+    stored = stored_by(history, ledger, broker)
     can_take = takers(history, ledger, losses, stored, lost, last_seen(history, facts, ledger, lost))
     unexplained = lost[np.array([not can for can in can_take], dtype=np.bool_)]
     found = _without_loss(history, facts, ledger, broker, unexplained)
@@ -138,7 +138,7 @@ def _judge_any(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     return [*allowed, *_judge_cut(history, facts, ledger, broker, replace(cuts[0], lost=np.sort(rest)))]
 
 
-def _stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
+def stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
     """Messages that *broker* answered for, promised or not."""
     queues = [queue for queue in history.queues.queue.tolist() if history.queues.broker_of(queue) == broker]
     return np.flatnonzero((ledger.outcome <= WEAK) & np.isin(ledger.queue, queues))
@@ -284,8 +284,11 @@ def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: F
     first = int(found.messages[ledger.position[found.messages].argmin()])
     op = history.op_text(int(history.ops.op[ledger.row[first]]))
     what = f"{_many(found.messages)} of {broker} lost by {cut.fault.words()}, first {op}"
-    sentence = f"{found.opening}: {what}. {found.mechanism}"
-    return _anomaly(history, ledger, broker, found.messages, sentence, cut.fault, allowed=False, kind=found.kind)
+    sentence = f"{found.opening}: {what}. {found.words}"
+    anomaly, lost = _anomaly(
+        history, ledger, broker, found.messages, sentence, cut.fault, allowed=False, kind=found.kind
+    )
+    return replace(anomaly, details={**anomaly.details, "mechanism": found.mechanism}), lost
 
 
 def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> _Found:

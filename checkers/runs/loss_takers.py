@@ -30,7 +30,7 @@ def takers(
     position at or behind that was taken then at the latest; what lay before something that is still there was not.
     Between the two, or where nothing was stored before the next loss, nobody can tell.
     """
-    ends = _recovered_ends(history, ledger, losses, stored)
+    ends = recovered_ends(history, ledger, losses, stored)
     kept = [_kept_to(history, ledger, losses, stored, number, end) for number, end in enumerate(ends)]
     first = np.searchsorted(np.array([loss.inject_event for loss in losses], dtype=np.int64), seen_event, side="left")
     return [
@@ -57,7 +57,7 @@ def _kept_to(history: History, ledger: Ledger, losses: list[FaultFact], stored: 
     return int(position[position < end].max(initial=-1))
 
 
-def _recovered_ends(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints) -> list[int]:
+def recovered_ends(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints) -> list[int]:
     """Where the log ended after each loss, by the positions given out until the next one; −1: nobody knows."""
     stored = stored[ledger.position[stored] >= 0]
     epoch = epoch_of(history, ledger, losses, stored)
@@ -69,7 +69,7 @@ def _recovered_ends(history: History, ledger: Ledger, losses: list[FaultFact], s
 def alive_at(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints, number: int) -> Ints:
     """Those of *stored* that can have been in the log when loss *number* came: sent before it, and not cut off by an
     earlier one, as far as the positions given out since tell."""
-    ends = _recovered_ends(history, ledger, losses, stored)
+    ends = recovered_ends(history, ledger, losses, stored)
     epoch, position = epoch_of(history, ledger, losses, stored), ledger.position[stored]
     remaining = epoch <= number
     for earlier in range(number):

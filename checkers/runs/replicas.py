@@ -31,6 +31,7 @@ from checkers.history.columns import Bools
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
+from checkers.runs.mechanisms import SLAVE_AHEAD
 from checkers.runs.slave_ahead import Overtaken, overtaken
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -288,7 +289,13 @@ def _false_ok(
         f"SEND_OK although the slave's log differs at {at}{why}. {_many(messages)} of {broker} that its synchronous "
         f"master acknowledged can be read on no slave, first {history.op_text(op)}.{STUCK if is_stuck else ''}"
     )
-    details = {"broker": broker, "count": len(messages), "first_position": at, "messages": by_position[:_NAMED]}
+    details = {
+        "broker": broker,
+        "count": len(messages),
+        "first_position": at,
+        "messages": by_position[:_NAMED],
+        "mechanism": SLAVE_AHEAD if cause else "",
+    }
     is_allowed = cause is not None and _may_differ(facts)
     return Anomaly("unreplicated-ok", sentence, (op, _read_by(history, first)), details, allowed=is_allowed)
 

@@ -30,9 +30,10 @@ from checkers.history.columns import NEVER, Bools, Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import WEAK, Ledger
+from checkers.runs.mechanisms import SLAVE_KEPT, STALE_BYTES
 from checkers.verdict import Anomaly
 
-STALE_BYTES = "RocketMQ does not clear what lies behind the recovered end"
+NOT_CLEARED = "RocketMQ does not clear what lies behind the recovered end"
 
 _NAMED = 20
 
@@ -88,8 +89,9 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, its
     first = int(its.messages[0])
     op = int(history.ops.op[ledger.row[first]])
     many = "1 record" if len(its.messages) == 1 else f"{len(its.messages)} records"
+    mechanism, why = _why(history, facts, ledger, broker, its)
     sentence = (
-        f"{many} of before the cut at {its.end} came back behind newer ones: {_why(facts, broker, its.cut)}. {broker} "
+        f"{many} of before the cut at {its.end} came back behind newer ones: {why}. {broker} "
         f"gave out position {its.end} anew after {its.cut.words()}, first to come back {history.op_text(op)} at "
         f"position {int(ledger.position[first])}."
     )
@@ -99,20 +101,33 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, its
         "fault": its.cut.fault,
         "recovered_end": its.end,
         "messages": its.messages[:_NAMED].tolist(),
+        "mechanism": mechanism,
     }
     reader = _reader(history, first)
     return Anomaly("resurrected", sentence, (op, *([reader] if reader >= 0 else [])), details)
 
 
-def _why(facts: RunFacts, broker: str, cut: FaultFact) -> str:
-    """By which way, as far as the faults since tell."""
+def _why(history: History, facts: RunFacts, ledger: Ledger, broker: str, its: Returned) -> tuple[str, str]:
+    """By which way, as far as the faults since tell: its name, empty if the conditions do not hold, and in words."""
+    cut = its.cut
     since = [fault for fault in facts.faults if fault.inject_ns > cut.inject_ns and facts.hits(fault, broker)]
     adopted = [fault for fault in since if fault.takes() == "replaced" and not fault.does("promotes")]
     if adopted:
-        return f"the slave had kept what its master lost, and its data took the place after {adopted[0].words()}"
+        words = f"the slave had kept what its master lost, and its data took the place after {adopted[0].words()}"
+        return SLAVE_KEPT, words
     again = [fault for fault in since if fault.does("ends") and fault.takes() not in ("all", "replaced")]
     after = f", and the recovery after {again[-1].words()} read on into it" if again else ""
-    return f"{STALE_BYTES}{after}"
+    lies_behind = any(_lies_behind(history, ledger, broker, its, fault) for fault in again)
+    return STALE_BYTES if lies_behind else "", f"{NOT_CLEARED}{after}"
+
+
+def _lies_behind(history: History, ledger: Ledger, broker: str, its: Returned, fault: FaultFact) -> bool:
+    """Whether all that came back lies behind all that was stored between the cut and *fault*: a recovery reads on from
+    the last record, and over nothing."""
+    stored = _stored_once(history, ledger, broker)
+    invoked = history.ops.invoke_event[ledger.row[stored]]
+    between = stored[(invoked > its.cut.inject_event) & (invoked < fault.inject_event)]
+    return int(ledger.position[between].max(initial=-1)) < int(ledger.position[its.messages[0]])
 
 
 def _reader(history: History, message: int) -> int:

@@ -90,7 +90,7 @@ def overtaken(
     surplus = [message for message in slave - master if message >= 0]
     faults = tuple(
         (fault, _end_before(history, ledger, broker, fault))
-        for fault in _losers(facts, broker)
+        for fault in let_differ(facts, broker)
         if any(_is_old(history, ledger, message, fault) for message in surplus)
     )
     taken_by = {message: on_slave[place] for place, message in on_master.items() if place in on_slave}
@@ -99,7 +99,7 @@ def overtaken(
     return replace(seeing, blind_from=_blind_from(ledger, lacking, slave))
 
 
-def _losers(facts: RunFacts, broker: str) -> list[FaultFact]:
+def let_differ(facts: RunFacts, broker: str) -> list[FaultFact]:
     """Faults of the master of *broker* after which the contract lets replicas differ."""
     contract = facts.contract()
     if contract is None:

@@ -25,6 +25,8 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.observations import Observed, observations_of
 from checkers.history.spans import NEVER_NS
+from checkers.runs.mechanisms import SLAVE_AHEAD
+from checkers.runs.slave_ahead import let_differ
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 FOUND_NS: Final = 45_000_000_000
@@ -82,7 +84,8 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]]) -> I
     ]
     for ns, observation in behind:
         if ns > lag_ns and not any(_disturbed(fault, observation, fault in away) for fault in mine):
-            yield _too_far(slave, ns, observation)
+            is_stuck = _is_stuck(facts, slave, behind, observation, ns)
+            yield _too_far(slave, ns, observation, SLAVE_AHEAD if is_stuck else "")
             break
     for fault in away:
         found = [
@@ -115,9 +118,18 @@ def _is_fixed(facts: RunFacts, slave: str) -> bool:
     return bool(facts.nodes.get(slave, {}).get("haMasterAddress"))
 
 
-def _too_far(slave: str, ns: int, observation: Observed) -> Anomaly:
+def _is_stuck(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]], last: Observed, ns: int) -> bool:
+    """Whether it has shown nothing new since its master lost the end of its log, which the slave had kept."""
+    broker = facts.cluster.broker_of(slave)
+    lost = [f for f in let_differ(facts, broker) if f.inject_ns < last.invoke_ns and f.takes() != "replaced"]
+    shown = {one.shown[broker] for _, one in behind if last.invoke_ns - ns < one.invoke_ns <= last.invoke_ns}
+    return bool(lost) and len(shown) == 1
+
+
+def _too_far(slave: str, ns: int, observation: Observed, mechanism: str) -> Anomaly:
     sentence = (
         f"{slave} did not have at {seconds(observation.invoke_ns)} what its master had told {seconds(ns)} before, "
         f"and nothing stood between them any more."
     )
-    return Anomaly("slave-behind", sentence, (observation.op,), {"node": slave, "behind_ns": ns})
+    details = {"node": slave, "behind_ns": ns, "mechanism": mechanism}
+    return Anomaly("slave-behind", sentence, (observation.op,), details)

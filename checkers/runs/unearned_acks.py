@@ -23,15 +23,18 @@ from checkers.history.columns import Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import Ledger, ack_ns
+from checkers.runs.mechanisms import FAILED_FORCE, SLAVE_AHEAD
 
 
 @dataclass(frozen=True)
 class FalseAcks:
-    """Messages that were acknowledged falsely, the anomaly's kind, and how it came to that."""
+    """Messages that were acknowledged falsely, the anomaly's kind, and how it came to that: in words, and by its name
+    (:mod:`checkers.runs.mechanisms`)."""
 
     kind: str
     messages: Ints
     opening: str
+    words: str
     mechanism: str
 
 
@@ -64,11 +67,11 @@ def _unforced(
         mine |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
     if mine.any():  # a recovery ends before the first record that is not whole, and takes what was forced behind it
         mine |= ledger.position[lost] > ledger.position[lost[mine]].min()
-    mechanism = (
+    words = (
         f"From {before[-1].words()} on every force failed with EIO ({before[-1].failed} of them): the broker takes a "
         f"force that failed for a flush."
     )
-    return FalseAcks("unforced-ok", lost[mine], "SEND_OK although fsync failed", mechanism)
+    return FalseAcks("unforced-ok", lost[mine], "SEND_OK although fsync failed", words, FAILED_FORCE)
 
 
 def _uncopied(
@@ -80,8 +83,9 @@ def _uncopied(
         return None
     mine = lost[history.ops.invoke_event[ledger.row[lost]] > earlier[-1].inject_event]
     at = int(ledger.position[mine].min(initial=2**62))
-    mechanism = (
+    words = (
         f"After {earlier[-1].words()} the slave was ahead of its restarted master, which took the slave's longer log "
         f"for copies."
     )
-    return FalseAcks("unreplicated-ok", mine, f"SEND_OK although the slave's log differs at {at}", mechanism)
+    opening = f"SEND_OK although the slave's log differs at {at}"
+    return FalseAcks("unreplicated-ok", mine, opening, words, SLAVE_AHEAD)

@@ -35,7 +35,7 @@ COLUMNS_MAX = 8
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``matrix``."""
-    from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, JOBS, ROWS
+    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, JOBS, NAMES, ROWS
 
     parser.epilog = EPILOG
     parser.add_argument("--seeds", default="20", metavar="N|A..B", help="seeds of every cell (default: 20)")
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"of {', '.join(COLUMNS)} (repeatable; default: {', '.join(DEFAULT_COLUMNS)})",
+        help=f"of {', '.join(NAMES)} (repeatable; default: {', '.join(DEFAULT_COLUMNS)})",
     )
     add_world(parser)
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug (repeatable)")
@@ -99,7 +99,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _plan(arguments: argparse.Namespace) -> Plan:
     from harness import seeds
     from harness.errors import UsageError
-    from harness.matrix import COLUMNS, DEFAULT_COLUMNS, DEFAULT_ROWS, ROWS, Plan, chosen
+    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, NAMES, ROWS, Plan, chosen
     from harness.preflight import check_fit
 
     check_defects(arguments.defect)
@@ -108,7 +108,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     check_fit(arguments.backend, arguments.target)
     plan = Plan(
         chosen("row", arguments.row, (row.name for row in ROWS), DEFAULT_ROWS),
-        chosen("fault", arguments.fault, COLUMNS, DEFAULT_COLUMNS),
+        chosen("fault", arguments.fault, NAMES, DEFAULT_COLUMNS),
         seeds.chosen(arguments.seed, arguments.seeds, None),
         tuple(arguments.defect),
         arguments.keep,
@@ -195,6 +195,8 @@ def _cell_text(cell: Cell) -> str:
     lines = [f"{cell.outcome.name} {cell.passed}/{len(cell.reports)}"]
     if cell.idle:
         lines.append(f"idle {cell.idle}")
+    if cell.known:
+        lines.append(f"known {cell.known}")
     if cell.with_loss:
         most = max(report.lost for report in cell.reports)
         lines.append(f"loss in {cell.with_loss}, ≤ {most}")
@@ -226,6 +228,7 @@ def _document(plan: Plan, cells: list[Cell]) -> dict[str, Any]:
                 "runs": len(cell.reports),
                 "passed": cell.passed,
                 "idle": cell.idle,
+                "known": cell.known,
                 "with_loss": cell.with_loss,
                 "lost_max": max((report.lost for report in cell.reports), default=0),
                 "oldest_lost_age_ms_max": max((report.oldest_lost_age_ms for report in cell.reports), default=0),

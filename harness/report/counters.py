@@ -23,6 +23,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "lost": "acknowledged and not found",
         "lost_allowed": "of these within the contract",
         "lost_seen": "of these read before they were gone",
+        "hidden": "acknowledged, and their queue points past them",
         "expired": "expired",
         "oldest_lost_age_ms": "ms between the acknowledgement of the oldest lost one and the fault",
         "duplicated": "found at two places",

@@ -18,7 +18,8 @@ enters as a group of its own, and reads everything from the beginning. What the 
     fetch_offset    the committed offset, as told to a new owner; −1: none known
 
 Where there are slaves, somebody also sends a message to each of them every second (``stray_send``): a slave has to
-refuse it. After the last heal the group reads on until its master has nothing more for it.
+refuse it. Where roles move nobody is a slave for good, and this is left out. After the last heal the group reads on
+until its master has nothing more for it.
 
 Limits. Members ask for routes every 5 s, not 30, so that a move to the slave fits into a short run. Offsets are sent as
 calls, not one-way, so that an answered commit is known to have arrived. No heartbeats: queues pass on by timetable, not
@@ -236,7 +237,7 @@ class GroupWorkload(LogWorkload):
         ]
         if self._members:
             self._members.append(Member(stage, load.spare_client("newcomers"), 0, self.counts, NEWCOMERS))
-        slaves = _slaves_of(stage)
+        slaves = () if stage.addressing.roles_move else _slaves_of(stage)
         self._strays = [Stray(stage, load.spare_client("strays"), slaves)] if slaves else []
 
     def _make_readers(self, companions: Sequence[Companion]) -> Sequence[PartHost]:

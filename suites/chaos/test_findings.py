@@ -43,8 +43,13 @@ class Finding:
 
 
 def told(**properties: str) -> Callable[[Scenario], Scenario]:
-    """The scenario with properties of its brokers."""
-    return lambda scenario: replace(scenario, properties={"broker": properties})
+    """The scenario with these properties of its brokers beside its own."""
+
+    def tell(scenario: Scenario) -> Scenario:
+        of_broker = {**scenario.properties.get("broker", {}), **properties}
+        return replace(scenario, properties={**scenario.properties, "broker": of_broker})
+
+    return tell
 
 
 def with_synchronous_flush(scenario: Scenario) -> Scenario:
@@ -63,6 +68,11 @@ FINDINGS = {
         "unforced-ok",
         ("SEND_OK although fsync failed", "every force failed with EIO"),
         told(strictFlush="true"),
+    ),
+    "finding-stale-units-hide-messages": Finding(
+        "hidden",
+        ("RocketMQ leaves the units behind the recovered end of a queue", "took those of before flip_bits"),
+        told(cleanTruncatedTail="true"),
     ),
     "finding-slave-ahead-of-its-master": Finding("unreplicated-ok", AHEAD, with_synchronous_flush),
     "finding-slave-stuck-behind-its-master": Finding(

@@ -17,6 +17,8 @@ from checkers.verdict import Outcome, Verdict
 from harness.errors import UsageError
 from harness.matrix import (
     COLUMNS,
+    NAMES,
+    RANDOM,
     ROWS,
     Cell,
     Plan,
@@ -95,10 +97,27 @@ def test_a_silent_control_does_not_hide_a_failure() -> None:
     assert cell((FAIL, 0), column="cut_power").outcome is FAIL
 
 
-@pytest.mark.parametrize(("row", "column"), [(r.name, c) for r in ROWS for c in COLUMNS if exists(r.name, c)])
+@pytest.mark.parametrize(("row", "column"), [(r.name, c) for r in ROWS for c in NAMES if exists(r.name, c)])
 def test_every_cell_is_a_scenario_that_a_file_could_hold(row: str, column: str) -> None:
     scenario = scenario_of(row, column)
     assert dump(parse(dump(scenario), "matrix")) == dump(scenario)
+
+
+def test_a_random_cell_has_another_plan_for_each_seed_and_needs_no_control() -> None:
+    plans = [scenario_of("multi-master/sync", RANDOM, seed) for seed in range(5)]
+    assert len({str(plan.faults) for plan in plans}) == 5
+    assert plans[3] == scenario_of("multi-master/sync", RANDOM, 3)
+    assert silent_control(cell((PASS, 0), column=RANDOM)) == ""
+    assert not exists("dledger/async", RANDOM)
+
+
+def test_a_known_violation_of_a_random_plan_is_counted_and_a_new_one_fails_the_cell() -> None:
+    row = "single-master/sync"
+    known = Report(row, RANDOM, 1, FAIL, "", is_known=True)
+    found = Cell(row, RANDOM, (known, Report(row, RANDOM, 2, PASS, "")))
+    assert (found.outcome, found.known, found.passed) == (PASS, 1, 1)
+    worse = Cell(row, RANDOM, (known, Report(row, RANDOM, 2, FAIL, "new")))
+    assert (worse.outcome, worse.worst.headline if worse.worst else "") == (FAIL, "new")
 
 
 def test_names_are_known_and_counted_once() -> None:

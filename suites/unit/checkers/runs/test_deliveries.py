@@ -200,6 +200,25 @@ def test_one_owner_never_goes_back_by_itself(second: int, kind: str) -> None:
     assert kinds(verdict)[kind] is False
 
 
+@pytest.mark.parametrize(
+    ("node", "do", "found"), [(SLAVE, "cut_power", False), (MASTER, "cut_power", True), (SLAVE, "kill", True)]
+)
+def test_a_slave_that_kept_what_its_master_lost_gives_a_record_of_a_later_place(node, do, found) -> None:
+    """Asked for @0 and @1 it gives the records 0 and 2, and says that @2 comes next."""
+
+    def story(g: Group) -> None:
+        g.fault(do, MASTER, 1, 2, heal=3)
+        g.stored(3, begin=4)
+        g.told(10, -1)
+        pulled = g.takes(12, 0, [0, 1], node=node)
+        second = [row for row in g.reads if row["op"] == pulled][1]
+        second.update(offset=2, message=2)
+        g.takes(14, 2, [2])
+        g.ended(3, 50)
+
+    assert ("repeat" in kinds(judged(check_deliveries, story))) is found
+
+
 def test_a_lost_message_that_had_been_delivered_says_how_the_offset_went_back() -> None:
     def story(g: Group) -> None:
         g.stored(3)

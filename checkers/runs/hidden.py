@@ -1,0 +1,177 @@
+"""What is hidden: the log has an acknowledged message, and its queue points past it.
+
+Question: a message is not there at the end. Is it lost, or does nothing lead to it?
+
+Model. The drain asks for each offset of a damaged answer by itself. A place whose last answer began no record has a
+unit of the consume queue that points into the middle of a record; no consumer ever gets the message of that place. No
+contract allows that. Messages of the same queue behind such a place that have no place at all are hidden, too. What a
+recovery cut off (its position was given out anew) is not hidden, whatever stands at its place.
+
+One way is known (mechanism ``stale-units``). A recovery ended the log at T and cut the queue there, but left the bytes
+of the units behind that end. Units of newer messages are written over them one by one. When the process ends before all
+are overwritten, or when a power cut takes the newer ones, the next start takes the old units for its own: they name
+positions that the log has reached again (RocketMQ: ConsumeQueue#recover, #truncateDirtyLogicFiles), where records have
+other borders now. What such a unit covers is not dispatched again.
+
+    log     0 ── T ── new ──── new ── new ── new ──────│ end
+    queue   0 1 2 │ new new │ old old │                  the old ones name places between T and the end
+
+That way needs a fault that took the end of the log before the message was sent, and one more end of the process since:
+after the message was acknowledged, or before, when it was given a place that such a unit holds already. What is hidden
+without them has no known reason.
+
+Limits. An old unit may point at a border by chance, and so show another message: that is for the check ``log``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.history.columns import Bools, Ints
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.history import History
+from checkers.history.ledger import WEAK, Ledger, ack_ns
+from checkers.runs.loss_rules import data_losses, stored_by
+from checkers.runs.loss_takers import recovered_ends
+from checkers.runs.mechanisms import STALE_UNITS
+from checkers.verdict import Anomaly
+
+DAMAGED_ANSWER = "MALFORMED_BODY"
+
+_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Messages of one broker. ``way``: what took the end of the log, and what ended the process then; empty: it did not
+    come about in the known way."""
+
+    broker: str
+    messages: Ints
+    way: tuple[FaultFact, ...] = ()
+
+
+def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> list[Hidden]:
+    """Those of *missing* (message numbers) to which nothing leads, by broker and way."""
+    damaged = _damaged_places(history)
+    if not damaged:
+        return []
+    brokers = np.array([history.queues.broker_of(queue) for queue in ledger.queue[missing].tolist()])
+    found: list[Hidden] = []
+    for broker in sorted(set(brokers.tolist())):
+        mine = missing[brokers == broker]
+        mine = mine[~_cut_off(history, facts, ledger, broker, mine)]
+        shown = mine[_is_at(history, ledger, mine, damaged)]
+        found += _by_way(history, facts, ledger, broker, _with_unplaced(history, ledger, broker, mine, shown))
+    return found
+
+
+def _damaged_places(history: History) -> set[tuple[int, int]]:
+    """(queue, offset) whose last answer of the drain began no record."""
+    ops = history.ops
+    drains = np.flatnonzero(ops.f.mask("drain") & (ops.offset >= 0))
+    damaged = ops.status.mask(DAMAGED_ANSWER)[drains].tolist()
+    if not any(damaged):
+        return set()
+    places = zip(ops.queue[drains].tolist(), ops.offset[drains].tolist(), strict=True)
+    return {place for place, is_damaged in dict(zip(places, damaged, strict=True)).items() if is_damaged}
+
+
+def _cut_off(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
+    """Which of *messages* have a position that was given out anew after a fault that took data."""
+    losses = data_losses(facts, broker)
+    ends = recovered_ends(history, ledger, losses, stored_by(history, ledger, broker))
+    sent, position = history.ops.invoke_event[ledger.row[messages]], ledger.position[messages]
+    cut = np.zeros(len(messages), dtype=np.bool_)
+    for loss, end in zip(losses, ends, strict=True):
+        cut |= (sent < loss.inject_event) & (position >= end) if end >= 0 else np.False_
+    return cut
+
+
+def _is_at(history: History, ledger: Ledger, messages: Ints, places: set[tuple[int, int]]) -> Bools:
+    """Which of *messages* were the last to be stored at one of *places*."""
+    stored = ledger.where(ledger.outcome <= WEAK)
+    stored = stored[np.argsort(history.ops.invoke_event[ledger.row[stored]], kind="stable")]
+    holder = dict(zip(_places(history, ledger, stored), stored.tolist(), strict=True))
+    own = zip(_places(history, ledger, messages), messages.tolist(), strict=True)
+    return np.array([place in places and holder[place] == message for place, message in own], dtype=np.bool_)
+
+
+def _places(history: History, ledger: Ledger, messages: Ints) -> list[tuple[int, int]]:
+    """(queue, offset) of each, as its answer said."""
+    return list(zip(ledger.queue[messages].tolist(), history.ops.offset[ledger.row[messages]].tolist(), strict=True))
+
+
+def _with_unplaced(history: History, ledger: Ledger, broker: str, missing: Ints, shown: Ints) -> Ints:
+    """*shown*, and what follows one of them in its queue, if the log went on behind that."""
+    stored = stored_by(history, ledger, broker)
+    event, position = history.ops.invoke_event[ledger.row], ledger.position
+    last = stored[event[stored].argmax()] if len(stored) else -1
+    behind = np.zeros(len(missing), dtype=np.bool_)
+    for queue in np.unique(ledger.queue[shown]).tolist():
+        first_event = event[shown[ledger.queue[shown] == queue]].min()
+        behind |= (ledger.queue[missing] == queue) & (event[missing] > first_event)
+    behind &= (position[missing] >= 0) & (position[missing] < position[last])
+    return np.union1d(shown, missing[behind])
+
+
+def _by_way(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Iterator[Hidden]:
+    alike: dict[tuple[str, ...], tuple[tuple[FaultFact, ...], list[int]]] = {}
+    for message in messages.tolist():
+        way = _way(history, facts, ledger, broker, message)
+        alike.setdefault(tuple(fault.fault for fault in way), (way, []))[1].append(message)
+    for way, found in alike.values():
+        yield Hidden(broker, np.array(found, dtype=np.int64), way)
+
+
+def _way(history: History, facts: RunFacts, ledger: Ledger, broker: str, message: int) -> tuple[FaultFact, ...]:
+    sent_event = int(history.ops.invoke_event[ledger.row[message]])
+    acked_ns = int(ack_ns(history, ledger, np.array([message], dtype=np.int64))[0])
+    losses = [loss for loss in data_losses(facts, broker) if loss.takes() in ("unforced", "damaged")]
+    cuts = [loss for loss in losses if loss.inject_event < sent_event]
+    if not cuts:
+        return ()
+    others = [f for f in facts.faults if f is not cuts[-1] and f.effective != 0 and facts.hits(f, broker)]
+    ends = [fault for fault in others if _ends_after(fault, cuts[-1].inject_ns)]
+    later = [fault for fault in ends if _ends_after(fault, acked_ns)]
+    return (cuts[-1], (later or ends)[0]) if ends else ()
+
+
+def _ends_after(fault: FaultFact, ns: int) -> bool:
+    """Whether it ends its process later than *ns*, when it strikes or when it is healed."""
+    return (fault.does("ends") and fault.inject_ns > ns) or (fault.does("ends", at="heal") and fault.heal_ns > ns)
+
+
+def judge_hidden(history: History, ledger: Ledger, found: list[Hidden]) -> list[Anomaly]:
+    """An anomaly for each; none of them is allowed."""
+    return [_anomaly(history, ledger, one) for one in found]
+
+
+def _anomaly(history: History, ledger: Ledger, found: Hidden) -> Anomaly:
+    ops, messages = history.ops, found.messages
+    first = int(ops.op[ledger.row[messages[ledger.position[messages].argmin()]]])
+    many = "1 acknowledged message" if len(messages) == 1 else f"{len(messages)} acknowledged messages"
+    sentence = (
+        f"{many} of {found.broker} hidden, first {history.op_text(first)}: the log went on behind them, but from there "
+        f"on their queue points into the middle of records, and whoever asks gets bytes that are none."
+    )
+    details = {
+        "broker": found.broker,
+        "count": len(messages),
+        "messages": messages[:_NAMED].tolist(),
+        "mechanism": STALE_UNITS if found.way else "",
+    }
+    return Anomaly("hidden", sentence + _because(found.way), (first,), details)
+
+
+def _because(way: tuple[FaultFact, ...]) -> str:
+    if not way:
+        return ""
+    cut, end = way
+    return (
+        f" RocketMQ leaves the units behind the recovered end of a queue where they are: the start after {end.words()} "
+        f"took those of before {cut.words()} for its own."
+    )

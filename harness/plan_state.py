@@ -1,0 +1,158 @@
+"""What a plan makes of the cluster over time: can this set of faults take effect, each at its moment?
+
+Question: kill a broker that is dead, and the kill proves nothing. Which state does each node have, as a fold of the
+faults before, when the next one strikes?
+
+Model. A fault of a plan holds one node from *at* to *end*. By its verb's effects (``faults/effects.py``):
+
+    ends, freezes    the node does not run; what needs a running process cannot strike
+    any effect       what holds a node in the same way already cannot be seen to take effect
+    separates        no force comes without load; probes take up to ``PROBES_S`` at the beginning, since pairs that
+                     cannot talk are asked until their time-outs, and whatever is due meanwhile comes late
+    takes damaged    the log must be long enough for the sector that goes bad
+
+    |--- at ---|=== down ===|-- settle --|          one node; other nodes, and effects that leave it running, overlap
+                     |=== separated ===|
+
+Limits. Lengths of logs are lower bounds, from the rate of the load. A run may be slower than its plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from faults.verb import Verb
+
+PROBES_S: Final = 14
+UNPROBED_S: Final = 2
+"""After the heal of a separation pairs answer at once."""
+SETTLE_S: Final = 3
+"""From the heal of what ends a process until it serves."""
+FORCED_LATE_S: Final = 12
+"""An asynchronous flush may force nothing for as long."""
+RECORD_BYTES: Final = 250
+"""No record of the load is shorter."""
+
+
+def does(verb: Verb, what: str, how: str = "") -> bool:
+    """Whether *verb* has that effect."""
+    return any(effect.does == what and how in ("", effect.how) for effect in verb.effects)
+
+
+def separates(verb: Verb) -> bool:
+    """Whether it stands between nodes."""
+    return verb.shape == "cut" or does(verb, "separates")
+
+
+@dataclass(frozen=True)
+class Struck:
+    """One fault of a plan: whom it holds from when to when, in seconds. ``peer``: the one node on the other side of a
+    separation; ``back``: how far before the end of the log a sector goes bad."""
+
+    verb: Verb
+    node: str
+    at: int
+    end: int
+    peer: str = ""
+    back: int = 0
+
+    @property
+    def stops(self) -> bool:
+        return does(self.verb, "ends") or does(self.verb, "freezes")
+
+    @property
+    def slow(self) -> list[tuple[int, int]]:
+        """When its probes keep everything else waiting."""
+        if not separates(self.verb):
+            return []
+        return [(self.at, self.at + PROBES_S), (self.end, self.end + UNPROBED_S)]
+
+
+@dataclass(frozen=True)
+class PlanState:
+    """The fold over *faults*. ``rate_per_s``: messages that one broker gets; ``forces_late``: it flushes
+    asynchronously."""
+
+    faults: Sequence[Struck]
+    rate_per_s: float
+    forces_late: bool = False
+
+    def is_possible(self) -> bool:
+        """Whether each fault finds what it needs."""
+        return all(self._takes_effect(fault) for fault in self.faults)
+
+    def _takes_effect(self, fault: Struck) -> bool:
+        return (
+            self._is_in_time(fault)
+            and self._runs(fault.node, fault.at)
+            and self._is_free(fault)
+            and self._is_seen(fault)
+            and (not fault.back or self._log_bytes(fault) >= 2 * fault.back)
+        )
+
+    def _others(self, fault: Struck) -> list[Struck]:
+        return [other for other in self.faults if other is not fault]
+
+    def _of(self, node: str) -> list[Struck]:
+        return [fault for fault in self.faults if fault.node == node]
+
+    def _is_in_time(self, fault: Struck) -> bool:
+        """Nothing slow goes on when it strikes, or when it is healed."""
+        slow = [span for other in self._others(fault) for span in other.slow]
+        return not any(begin <= fault.at < end for begin, end in slow)
+
+    def _runs(self, node: str, at: int) -> bool:
+        """Whether there is a process at *at* that has been there for a while."""
+        stops = [fault for fault in self._of(node) if fault.stops]
+        return not any(fault.at < at <= self._healed(fault) + SETTLE_S for fault in stops)
+
+    def _healed(self, fault: Struck) -> int:
+        """When it is really healed: what is due while probes go on waits for them."""
+        return max(
+            [fault.end, *(end for other in self._others(fault) for at, end in other.slow if at <= fault.end < end)]
+        )
+
+    def _is_free(self, fault: Struck) -> bool:
+        """Nothing else holds its node in the same way, and nobody strikes in the same moment."""
+        mine = {effect.does for effect in fault.verb.effects} - {"starts"}
+        for other in self._of(fault.node):
+            if other is fault:
+                continue
+            if abs(other.at - fault.at) <= SETTLE_S:
+                return False
+            is_alike = mine & {effect.does for effect in other.verb.effects}
+            if is_alike and other.at <= fault.at <= self._healed(other) + SETTLE_S:
+                return False
+        return True
+
+    def _is_seen(self, fault: Struck) -> bool:
+        """Whether a probe can tell: of forces that fail while there is load, of a separation between two that run."""
+        if does(fault.verb, "fails-forces"):
+            until = fault.at + (FORCED_LATE_S if self.forces_late or "slave" in fault.node else SETTLE_S)
+            return until <= fault.end and not any(
+                other.at < until and fault.at < self._healed(other) + SETTLE_S
+                for other in self._of(fault.node)
+                if other.stops or separates(other.verb)
+            )
+        if not separates(fault.verb):
+            return True
+        ends = [node for node in (fault.node, fault.peer) if node]
+        return all(self._runs_through(fault, node) for node in ends)
+
+    def _runs_through(self, fault: Struck, node: str) -> bool:
+        """Whether *node* runs, and can be reached, when *fault* begins, while that is probed, and when it ends."""
+        others = [other for other in self._others(fault) if node in (other.node, other.peer)]
+        away = [(o.at, self._healed(o) + SETTLE_S) for o in others if o.stops or separates(o.verb)]
+        moments = ((fault.at, fault.at + PROBES_S), (fault.end, fault.end + UNPROBED_S))
+        return not any(begin < to and since < end for since, to in moments for begin, end in away)
+
+    def _log_bytes(self, fault: Struck) -> float:
+        """No log is shorter than this when *fault* strikes."""
+        before = [other for other in self._of(fault.node) if other.at < fault.at]
+        emptied = [self._healed(other) for other in before if does(other.verb, "takes", "all")]
+        since = max(emptied, default=0)
+        idle = sum(self._healed(o) + SETTLE_S - o.at for o in before if o.at >= since or self._healed(o) > since)
+        lost = sum(other.back + RECORD_BYTES for other in before if other.at >= since)
+        return max(0, fault.at - since - idle) * self.rate_per_s * RECORD_BYTES - lost

@@ -1,0 +1,90 @@
+"""What is hidden: acknowledged, in the log, and its queue points past it; apart from what is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.runs.accounting import check_accounting
+from checkers.runs.hidden import DAMAGED_ANSWER
+from checkers.verdict import Verdict
+from suites.unit.checkers.build import Build
+
+
+def judged(build: Build, flush: str = "sync") -> Verdict:
+    return check_accounting(build.history(), build.facts(flush=flush))
+
+
+def bad(verdict: Verdict) -> list[tuple[str, int, str]]:
+    return [(a.kind, a.details["count"], a.details.get("mechanism", "")) for a in verdict.anomalies if not a.allowed]
+
+
+def drained(build: Build, answers: dict[int, int | None], end: int) -> Build:
+    """The drain: offset → message, ``None`` for bytes that are no record; it first asks for all of them at once."""
+    build.op("drain", 900, 901, DAMAGED_ANSWER, queue=0, offset=0, outcome="fail")
+    for at, (offset, message) in enumerate(answers.items()):
+        if message is None:
+            build.op("drain", 902 + at, 903 + at, DAMAGED_ANSWER, queue=0, offset=offset, outcome="fail")
+        else:
+            build.drain(902 + at, 903 + at, offset, [message])
+    build.drained(990, end)
+    return build
+
+
+def cut_then(end: str, *, first_cut: str = "flip_bits") -> Build:
+    """Messages 0 to 3; a fault leaves message 0; messages 4 to 6 take the places of 1 to 3; the process ends once more,
+    and message 7 is stored behind."""
+    build = Build()
+    for message in range(4):
+        build.send(10 * message, 10 * message + 1, message, message, position=1000 * message)
+    build.fault(first_cut, "broker-a-0", 50, 51, heal=60)
+    for offset, message in enumerate((4, 5, 6), start=1):
+        build.send(60 + 10 * offset, 61 + 10 * offset, message, offset, position=400 + 600 * offset)
+    if end:
+        build.fault(end, "broker-a-0", 120, 121, heal=130, fault="f2")
+    build.send(140, 141, 7, 4, position=3000)
+    return build
+
+
+ALL_BUT_5: dict[int, int | None] = {0: 0, 1: 4, 2: None, 3: 6, 4: 7}
+
+
+@pytest.mark.parametrize("end", ["cut_power", "kill", "stop", "restart"])
+def test_a_unit_that_was_left_behind_the_recovered_end_hides_a_newer_message(end: str) -> None:
+    verdict = judged(drained(cut_then(end), ALL_BUT_5, 5))
+    assert bad(verdict) == [("hidden", 1, "stale-units")]
+    (anomaly,) = [a for a in verdict.anomalies if a.kind == "hidden"]
+    assert "send m5" in anomaly.sentence
+    assert (
+        "RocketMQ leaves the units behind the recovered end of a queue where they are: the start after"
+        in anomaly.sentence
+    )
+    assert verdict.measures["hidden"] == 1
+    assert verdict.measures["lost"] == 3, "what the first fault cut off is lost by it, whatever stands there now"
+
+
+def test_asynchronous_flush_allows_no_hidden_message_either() -> None:
+    assert bad(judged(drained(cut_then("cut_power"), ALL_BUT_5, 5), flush="async")) == [("hidden", 1, "stale-units")]
+
+
+@pytest.mark.parametrize(("first_cut", "end"), [("flip_bits", ""), ("kill", "cut_power"), ("pause", "kill")])
+def test_without_a_cut_before_and_an_end_after_it_no_reason_is_known(first_cut: str, end: str) -> None:
+    build = Build()
+    if first_cut:
+        build.fault(first_cut, "broker-a-0", 1, 2, heal=3)
+    build.send(10, 11, 0, 0, position=1000)
+    build.send(20, 21, 1, 1, position=2000)
+    if end:
+        build.fault(end, "broker-a-0", 120, 121, heal=130, fault="f2")
+    build.send(140, 141, 2, 2, position=3000)
+    assert bad(judged(drained(build, {0: 0, 1: None, 2: 2}, 3))) == [("hidden", 1, "")]
+
+
+def test_what_has_no_place_behind_a_hidden_one_is_hidden_too_if_the_log_went_on() -> None:
+    """The queue is recovered to @3, and 7 gets the place of 6, whose record lies before it in the log."""
+    build = cut_then("cut_power")
+    build.ops[-1]["offset"] = 3
+    assert bad(judged(drained(build, {0: 0, 1: 4, 2: None, 3: 7}, 4))) == [("hidden", 2, "stale-units")]
+
+
+def test_one_damaged_answer_for_many_offsets_hides_nothing_that_is_found_alone() -> None:
+    assert bad(judged(drained(cut_then("kill"), {**ALL_BUT_5, 2: 5}, 5))) == []

@@ -1,0 +1,73 @@
+"""Which sets of faults can take effect, each at its moment: the state of a node as a fold of the faults before."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.catalogue import VERBS
+from harness.plan_state import PlanState, Struck
+
+A, B, SLAVE = "master(broker-a)", "master(broker-b)", "slave(broker-a)"
+
+
+def struck(do: str, node: str, at: int, end: int, peer: str = "", back: int = 0) -> Struck:
+    return Struck(VERBS[do], node, at, end, peer, back)
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_possible"),
+    [
+        pytest.param([struck("kill", A, 10, 20), struck("pause", A, 15, 18)], False, id="what-is-dead-is-not-paused"),
+        pytest.param([struck("kill", A, 10, 20), struck("pause", A, 22, 25)], False, id="nor-what-has-just-come-back"),
+        pytest.param([struck("kill", A, 10, 20), struck("pause", A, 24, 28)], True, id="later-it-can"),
+        pytest.param([struck("kill", A, 10, 20), struck("kill", B, 12, 22)], True, id="two-nodes-at-the-same-time"),
+        pytest.param([struck("pause", A, 10, 20), struck("kill", A, 15, 25)], False, id="what-is-frozen-is-not-ended"),
+        pytest.param([struck("fill_disk", A, 10, 20), struck("kill", A, 15, 18)], True, id="killed-with-a-full-disk"),
+        pytest.param([struck("fill_disk", A, 10, 20), struck("fill_disk", A, 15, 18)], False, id="full-already"),
+        pytest.param([struck("isolate", A, 10, 40), struck("kill", B, 20, 30)], False, id="probes-make-others-late"),
+        pytest.param([struck("isolate", A, 10, 40), struck("kill", A, 28, 32)], True, id="killed-while-isolated"),
+        pytest.param([struck("isolate", A, 10, 40), struck("kill", A, 28, 45)], False, id="a-heal-must-be-seen"),
+        pytest.param(
+            [struck("partition", A, 10, 40, SLAVE), struck("kill", SLAVE, 8, 9)], False, id="the-other-side-too"
+        ),
+        pytest.param(
+            [struck("kill", B, 10, 15), struck("isolate", A, 12, 40), struck("kill", B, 27, 30)],
+            False,
+            id="a-heal-that-waits-for-probes-is-late",
+        ),
+        pytest.param(
+            [struck("fail_sync", A, 10, 14), struck("kill", B, 11, 20)], True, id="forces-fail-within-a-second"
+        ),
+        pytest.param([struck("kill", A, 12, 14), struck("fail_sync", A, 10, 30)], False, id="no-force-without-process"),
+        pytest.param(
+            [struck("partition", A, 10, 40, "clients"), struck("fail_sync", A, 27, 38)], False, id="nor-without-load"
+        ),
+    ],
+)  # fmt: skip
+def test_each_fault_finds_what_it_needs(faults: list[Struck], is_possible: bool) -> None:
+    assert PlanState(faults, rate_per_s=20).is_possible() is is_possible
+    assert PlanState(faults[::-1], rate_per_s=20).is_possible() is is_possible, "the order of drawing says nothing"
+
+
+@pytest.mark.parametrize(
+    ("before", "back_kib", "is_possible"),
+    [
+        ([], 16, True),
+        ([], 80, False),
+        ([struck("wipe", A, 15, 17)], 16, False),
+        ([struck("wipe", A, 15, 17)], 1, True),
+        ([struck("kill", A, 8, 14)], 16, True),
+        ([struck("wipe", B, 15, 17)], 16, True),
+    ],
+)
+def test_a_sector_goes_bad_only_in_a_log_that_is_long_enough(
+    before: list[Struck], back_kib: int, is_possible: bool
+) -> None:
+    """20 records of 250 bytes a second: half of what there is after 22 s is 55 kB."""
+    flipped = struck("flip_bits", A, 22, 25, back=1024 * back_kib)
+    assert PlanState([*before, flipped], rate_per_s=20).is_possible() is is_possible
+
+
+def test_an_asynchronous_flush_forces_late() -> None:
+    short, long = [struck("fail_sync", A, 10, 14)], [struck("fail_sync", A, 10, 24)]
+    assert [PlanState(faults, 20, forces_late=True).is_possible() for faults in (short, long)] == [False, True]
