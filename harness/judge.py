@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -52,7 +52,10 @@ def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) 
 
 
 def _expectations(verdicts: Sequence[Verdict], expect: Mapping[str, Any]) -> list[Verdict]:
-    """Whether the broken promise that the scenario is about was seen; nothing where it is about none."""
+    """Whether the broken promise that the scenario is about was seen, and nothing else; nothing where it is about none.
+
+    What is there to fail must not hide other failures: kinds that ``beside`` does not name, or more than ``most``.
+    """
     if not expect.get("verdict"):
         return []
     wanted = str(expect["because"])
@@ -60,10 +63,23 @@ def _expectations(verdicts: Sequence[Verdict], expect: Mapping[str, Any]) -> lis
     others = ", ".join(sorted(found.keys() - {wanted}))
     if found[wanted]:
         measures = {"because": wanted, "shown": found[wanted], **({"beside": others} if others else {})}
-        return [Verdict(EXPECTATION, Outcome.PASS, measures=measures)]
+        beyond = tuple(_beyond(verdicts, found, wanted, expect))
+        return [Verdict(EXPECTATION, Outcome.FAIL if beyond else Outcome.PASS, measures=measures, reasons=beyond)]
     instead = f"; seen instead: {others}" if others else ""
     reason = f"this scenario is there to show a failure of the kind {wanted!r}, and none was seen{instead}"
     return [Verdict(EXPECTATION, Outcome.UNKNOWN, reasons=(reason,))]
+
+
+def _beyond(
+    verdicts: Sequence[Verdict], found: Mapping[str, int], wanted: str, expect: Mapping[str, Any]
+) -> Iterator[str]:
+    """What is more than the failure that the scenario is there to show."""
+    if unnamed := sorted(found.keys() - {wanted, *expect.get("beside", ())}):
+        yield f"beside {wanted!r} there is what this scenario does not name: {', '.join(unnamed)}"
+    of_kind = (anomaly for verdict in verdicts for anomaly in verdict.anomalies if anomaly.kind == wanted)
+    count = sum(int(anomaly.details.get("count", 1)) for anomaly in of_kind if not anomaly.allowed)
+    if count > (most := int(expect.get("most", 0) or count)):
+        yield f"{count} messages are {wanted!r}, and the mechanism that this scenario shows can explain {most}"
 
 
 def life_cycle(history: History) -> Verdict:

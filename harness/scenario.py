@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from faults.errors import suggestion
 from faults.plan import Fault
@@ -83,7 +83,8 @@ class Expect:
     ``replicas``: ``agree`` = slaves hold what their masters hold, whatever happened.
 
     ``verdict``: ``FAIL`` = the scenario is there to show a broken promise, with an anomaly of the kind ``because``. It
-    makes no failure green: the verdict stays FAIL, and a run that does not show it is UNKNOWN.
+    makes no failure green: the verdict stays FAIL, and a run that does not show it is UNKNOWN. It has bounds: failures
+    of other kinds than ``beside`` names, or of more than ``most`` messages, are not as expected.
     """
 
     lost: Lost = ""
@@ -92,8 +93,10 @@ class Expect:
     """``ok``: what was taken was promised: no send ends with a status that says "stored, not promised"."""
     verdict: Expected = ""
     because: str = ""
+    beside: tuple[str, ...] = ()
+    most: int = 0
 
-    def narrowed(self) -> dict[str, str]:
+    def narrowed(self) -> dict[str, Any]:
         """What it says, for checkers and files; nothing where it leaves everything to the contract."""
         said = {
             "lost": self.lost,
@@ -101,6 +104,8 @@ class Expect:
             "sends": self.sends,
             "verdict": self.verdict,
             "because": self.because,
+            "beside": list(self.beside),
+            "most": self.most,
         }
         return {key: value for key, value in said.items() if value}
 

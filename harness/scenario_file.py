@@ -13,7 +13,7 @@ Question: what does a person write at three in the morning, and what does he rea
     properties: {broker: {flushIntervalCommitLog: 500}, namesrv: {}, slave: {haMasterAddress: "{master}:10912"}}
     deadlines: {ready: 60s, converge: 60s, drain: 60s}
     seed: 7                         # without one every run draws its own
-    expect: {lost: none, replicas: agree, verdict: FAIL, because: resurrected}
+    expect: {lost: none, replicas: agree, verdict: FAIL, because: lost, beside: [two-values-one-offset], most: 60}
 
 Model. ``yaml.compose`` gives nodes with positions; our own binder reads the *text* of each scalar by the type that is
 wanted there. So ``on: partition`` is no boolean, ``12:30`` no number, and every complaint has file:line:column. All
@@ -167,6 +167,8 @@ _EXPECT: Final = {
     "sends": _Key("sends", one_of("ok")),
     "verdict": _Key("verdict", one_of("FAIL")),
     "because": _Key("because", one_of(*FAILURES)),
+    "beside": _Key("beside", one_of(*FAILURES), write=list, is_list=True),
+    "most": _Key("most", whole(1, 1_000_000)),
 }
 _FAULT: Final = ("at", "do", "on", "for", "with")
 _TOP: Final = (

@@ -15,9 +15,10 @@ from typing import Final
 
 from harness.errors import HarnessError
 from harness.matrix import COLUMNS, ROWS, exists, scenario_of
-from harness.preflight import check_plan
-from harness.scenario import MUSEUM, Scenario, shipped
+from harness.preflight import check_mode, check_plan
+from harness.scenario import MUSEUM, Scenario, server_names, shipped
 from harness.scenario_file import load
+from harness.worlds import open_target
 
 TIMES: Final = " × "
 
@@ -58,8 +59,11 @@ def _cells() -> list[Unit]:
 
 
 def _runs_simulated(scenario: Scenario) -> bool:
+    target = "reference"
+    servers = server_names(scenario)
     try:
-        check_plan(scenario, "sim", "reference")
+        check_plan(scenario, "sim", target)
+        check_mode(scenario, open_target(target, servers), servers)
     except HarnessError:
         return False
     return not scenario.workload.client

@@ -118,5 +118,30 @@ def test_a_scenario_that_is_there_to_fail_is_asked_whether_it_showed_why(
     assert is_as_expected(worst(verdicts), verdicts) == (outcome is Outcome.PASS)
 
 
+def _two_kinds() -> list[Verdict]:
+    lost = Anomaly("lost", "seven are gone", details={"count": 7})
+    two = Anomaly("two-values-one-offset", "two messages at one offset")
+    return [Verdict("accounting", Outcome.FAIL, (lost,)), Verdict("log", Outcome.FAIL, (two,))]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        ({"beside": ["two-values-one-offset"]}, ""),
+        ({"beside": ["two-values-one-offset"], "most": 7}, ""),
+        ({}, "does not name: two-values-one-offset"),
+        ({"beside": ["two-values-one-offset"], "most": 6}, "7 messages are 'lost', and the mechanism"),
+    ],
+)
+def test_what_is_there_to_fail_has_bounds(monkeypatch: pytest.MonkeyPatch, bounds, says) -> None:
+    monkeypatch.setattr("harness.judge.check_all", lambda history, facts: _two_kinds())
+    expect = {"verdict": "FAIL", "because": "lost", **bounds}
+    verdicts = judge(history(*PHASES), RUN | {"expect": expect})
+    (expectation,) = [verdict for verdict in verdicts if verdict.check == EXPECTATION]
+    assert expectation.outcome is (Outcome.FAIL if says else Outcome.PASS)
+    assert says in "".join(expectation.reasons)
+    assert is_as_expected(worst(verdicts), verdicts) == (not says)
+
+
 def test_a_scenario_that_expects_no_failure_is_not_asked() -> None:
     assert EXPECTATION not in {verdict.check for verdict in judge(history(*PHASES), RUN)}
