@@ -24,13 +24,15 @@ takes data away:
     decayed         a suffix of it that begins with the record of which a byte went bad
     all             everything it had: its disk is gone, and nothing has taken its place
 
+A property of the hit brokers may take away from what a cell allows: ``narrowings.yaml``, one list for all modes.
+
 Limits. A mode or harm without an entry has no promise: checks that need one are UNKNOWN and say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -128,6 +130,39 @@ class Promise:
         """What may be gone of a master that has so many slaves."""
         return self.loss_of_several if self.loss_of_several and slaves > 1 else self.loss
 
+    def narrowed(self, properties: Mapping[str, str]) -> Promise:
+        """What is promised where the hit brokers have these properties."""
+        promise = self
+        for narrowing in narrowings():
+            if narrowing.harm == self.harm and properties.get(narrowing.property) == narrowing.value:
+                promise = replace(promise, words=f"{promise.words} {narrowing.words}", **narrowing.becomes)
+        return promise
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What cells of one *harm* become where brokers have a *property* of this *value*."""
+
+    property: str
+    value: str
+    harm: str
+    words: str
+    source: str
+    becomes: Mapping[str, Any]
+
+
+@cache
+def narrowings() -> tuple[Narrowing, ...]:
+    """All that there are; ``ValueError`` for one that allows more, or is about no cell."""
+    return tuple(_narrowing(entry) for entry in yaml.load(_NARROWINGS.read_text(encoding="utf-8"), Loader=_Loader))
+
+
+def _narrowing(entry: dict[str, Any]) -> Narrowing:
+    about = {name: str(entry.pop(name)).strip() for name in ("property", "value", "harm", "words", "source")}
+    if about["harm"] not in HARMS or not entry or entry.items() - _NARROWEST.items():
+        raise ValueError(f"{_NARROWINGS.name}: {about['property']}: a narrowing says one of {dict(_NARROWEST)}")
+    return Narrowing(**about, becomes=entry)
+
 
 @dataclass(frozen=True)
 class RouteBounds:
@@ -190,6 +225,9 @@ def known_modes() -> tuple[str, ...]:
 
 
 _FOLDER: Final = Path(__file__).parent / "contracts"
+_NARROWINGS: Final = Path(__file__).parent / "narrowings.yaml"
+_NARROWEST: Final[Mapping[str, Any]] = {"loss": "none", "unreachable": False, "replicas": "agree"}
+"""The most that can be promised: nothing else is narrower than every cell."""
 _TIMINGS: Final = Path(__file__).parent / "timings.yaml"
 
 

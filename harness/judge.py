@@ -48,7 +48,7 @@ def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) 
     verdicts = check_all(history, facts)
     if folder is not None and any(verdict.measures.get("lost") for verdict in verdicts):
         verdicts = check_all(history, replace(facts, dumps=read_dumps(folder, run)))
-    return [*verdicts, *_expectations(verdicts, facts.expect), life_cycle(history)]
+    return [*verdicts, *_expectations(verdicts, facts.expect), life_cycle(history, facts)]
 
 
 def _expectations(verdicts: Sequence[Verdict], expect: Mapping[str, Any]) -> list[Verdict]:
@@ -82,10 +82,10 @@ def _beyond(
         yield f"{count} messages are {wanted!r}, and the mechanism that this scenario shows can explain {most}"
 
 
-def life_cycle(history: History) -> Verdict:
+def life_cycle(history: History, facts: RunFacts) -> Verdict:
     """PASS for a run that went through all its phases and saw its ends."""
     events = history.events
-    reasons = [*_missing_phases(events), *_notes(events), *_crashes(events)]
+    reasons = [*_missing_phases(events), *_notes(events), *_crashes(events, facts)]
     outcome = Outcome.UNKNOWN if reasons else Outcome.PASS
     return Verdict(CHECK, outcome, measures=_measures(history), reasons=tuple(reasons))
 
@@ -109,18 +109,25 @@ def _notes(events: Events) -> list[str]:
     return reasons
 
 
-def _crashes(events: Events) -> list[str]:
+def _crashes(events: Events, facts: RunFacts) -> list[str]:
     """A node that ended although nobody had asked it to: whatever the others say, this run was not what it seems.
 
     But a power cut may leave a broker's tables so that neither the file nor its older copy can be read; RocketMQ then
-    refuses to start, and starts when an operator has removed them. Such an end between the two is explained.
+    refuses to start, and starts when an operator has removed them. Such an end between the two is explained, where the
+    contract says that tables may be gone.
     """
     reasons = []
     for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():
         why = ended_by_itself(events.step[row], json.loads(events.detail[row]))
-        if why and not _could_not_read_its_tables(events, row):
+        if why and not (_may_lack_tables(facts) and _could_not_read_its_tables(events, row)):
             reasons.append(f"{events.node[row]} {why}, at {seconds(int(events.ns[row]))}")
     return reasons
+
+
+def _may_lack_tables(facts: RunFacts) -> bool:
+    promises = [facts.promise(fault) for fault in facts.faults if fault.effective != 0]
+    narrowest = [promise.unreachable for promise in promises if promise is not None]
+    return any(narrowest) or not narrowest
 
 
 def _could_not_read_its_tables(events: Events, row: int) -> bool:

@@ -100,9 +100,17 @@ class RunFacts:
         return contract is not None and contract.acknowledged_by == "majority"
 
     def promise(self, fault: FaultFact) -> Promise | None:
-        """What the contract promises for *fault* on whom it hit; ``None`` where it says nothing."""
+        """What the contract promises for *fault* on whom it hit, with their properties; ``None`` where it says
+        nothing."""
         contract = self.contract()
-        return contract.promise(fault.harm, self.flush, self.role_hit(fault)) if contract else None
+        promise = contract.promise(fault.harm, self.flush, self.role_hit(fault)) if contract else None
+        return promise.narrowed(self._common_properties(fault)) if promise else None
+
+    def _common_properties(self, fault: FaultFact) -> Mapping[str, str]:
+        """Those that all masters have that *fault* hit."""
+        brokers = sorted({self.cluster.broker_of(node) for node in fault.left + fault.right} - {""})
+        hit = [self.properties(broker).items() for broker in brokers if self.hits(fault, broker)]
+        return dict(set(hit[0]).intersection(*hit[1:])) if hit else {}
 
     def role_hit(self, fault: FaultFact) -> str:
         """``master``, ``slave``, ``nameserver`` or ``client``: the gravest of those that *fault* hit."""

@@ -8,6 +8,7 @@ from reference_impl.broker import Broker
 from reference_impl.broker.state import State
 from reference_impl.defects.defect import BrokerDefect, substitute
 from reference_impl.environment import Environment
+from reference_impl.store.config_file import ConfigFile, Saved
 
 
 class KeepsOffsetsInMemory(State):
@@ -22,6 +23,14 @@ class KeepsTopicsInMemory(State):
 
     def save_topics(self, env: Environment) -> None:
         """Nothing."""
+
+
+class ForcesNoTopics(ConfigFile):
+    """With metadataSync, too, topics.json is only written."""
+
+    def save(self, env: Environment, text: str, on_saved: Saved | None = None) -> None:
+        self._is_synced = False
+        super().save(env, text, on_saved)
 
 
 class RemovesOrphans(Broker):
@@ -52,6 +61,15 @@ TABLES: Final = {
         ("R17", "C33"),
         "rocketmq-helm#33: no topic configuration on the broker that takes over; pulsar#18236: data are saved before "
         "what describes them",
+    ),
+    "topics-not-forced": BrokerDefect(
+        lambda broker: substitute(broker.state.files.topics, ForcesNoTopics),
+        "with metadataSync, too, topics.json is only written, not forced",
+        "a broker that comes back from a power cut does not know its topic",
+        "accounting",
+        ("C20", "C33"),
+        "etcd#12589, #10508: what makes data valid becomes durable in the wrong order; pulsar#18236: what describes "
+        "data is saved apart from them",
     ),
     "orphan-cleanup-at-start": BrokerDefect(
         lambda broker: substitute(broker, RemovesOrphans),

@@ -84,6 +84,9 @@ EXHIBITS: Final = {
     "topics-saved-at-stop": Exhibit(
         "kill", ("unreachable",), ("broker-a-0 answered", "the topic does not exist, after kill of broker-a-0")
     ),
+    "topics-not-forced": Exhibit(
+        "topics-forced", ("unreachable",), ("that the topic does not exist, after cut_power of broker-a-0",)
+    ),
     "orphan-cleanup-at-start": Exhibit("sync-power-cut", LOST, CUT),
     "ack-before-replication": Exhibit("slave-adopted", LOST, ADOPTED),
     "ha-new-slave-counts": Exhibit("new-slave-adopted", LOST, ADOPTED),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict, worst
 from harness.judge import EXPECTATION, PHASES, judge, life_cycle
@@ -11,6 +12,9 @@ from harness.recorder import Recorder
 from harness.summary import is_as_expected
 
 RUN = {"mode": "single-master", "flush": "async", "backend": "sim", "target": "reference", "nodes": {}}
+
+
+FACTS = RunFacts("single-master")
 
 
 def history(*steps) -> History:
@@ -30,7 +34,7 @@ def incomplete(what, why):
 
 
 def test_a_whole_run_passes():
-    assert life_cycle(history(*PHASES)).outcome is Outcome.PASS
+    assert life_cycle(history(*PHASES), FACTS).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize(
@@ -55,13 +59,13 @@ def test_a_whole_run_passes():
     ],
 )
 def test_what_makes_a_run_unknown_is_said(steps, reason):
-    verdict = life_cycle(history(*steps))
+    verdict = life_cycle(history(*steps), FACTS)
     assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, (reason,))
 
 
 @pytest.mark.parametrize("step", [("role", "b", "exited", {"code": 0}), ("role", "b", "flushed_to", {"position": 1})])
 def test_orderly_ends_and_other_notes_are_no_reason(step):
-    assert life_cycle(history(*PHASES, step)).outcome is Outcome.PASS
+    assert life_cycle(history(*PHASES, step), FACTS).outcome is Outcome.PASS
 
 
 POWER, GONE = ("node", "b", "power_cut", ""), ("note", "b", "tables_removed", "")
@@ -69,10 +73,10 @@ FAILED = ("role", "b", "exited", {"code": 253})
 
 
 def test_a_start_that_failed_between_a_power_cut_and_the_removal_of_tables_is_explained():
-    verdict = life_cycle(history(*PHASES, POWER, FAILED, FAILED, GONE))
+    verdict = life_cycle(history(*PHASES, POWER, FAILED, FAILED, GONE), FACTS)
     assert (verdict.outcome, verdict.measures["tables_removed"]) == (Outcome.PASS, 1)
     said = ("role", "b", "crashed", {"exit": 255, "last_lines": ["cannot parse"]})
-    assert life_cycle(history(*PHASES, POWER, said, GONE)).outcome is Outcome.PASS
+    assert life_cycle(history(*PHASES, POWER, said, GONE), FACTS).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_a_start_that_failed_between_a_power_cut_and_the_removal_of_tables_is_ex
     ],
 )
 def test_other_ends_are_not(steps):
-    assert life_cycle(history(*PHASES, *steps)).outcome is Outcome.UNKNOWN
+    assert life_cycle(history(*PHASES, *steps), FACTS).outcome is Outcome.UNKNOWN
 
 
 def test_an_empty_history_is_unknown_whatever_its_phases_say():

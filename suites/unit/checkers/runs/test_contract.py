@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.contract import classify, contract_of, known_modes
+from checkers.contract import _narrowing, classify, contract_of, known_modes
 from checkers.history.effects import HARMS
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
@@ -137,6 +137,31 @@ def test_a_fault_that_fitted_nobody_is_unknown() -> None:
     verdict = check_faults(build.facts())
     assert verdict.outcome is Outcome.UNKNOWN
     assert "slaves fits no node" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("harm", "properties", "unreachable"),
+    [
+        ("power-cut", {}, True),
+        ("power-cut", {"metadataSync": "false"}, True),
+        ("power-cut", {"metadataSync": "true"}, False),
+        ("disk-lost", {"metadataSync": "true"}, True),
+    ],
+)
+def test_a_property_takes_away_what_its_harm_may_take(harm: str, properties: dict[str, str], unreachable: bool) -> None:
+    for mode in known_modes():
+        contract = contract_of(mode)
+        assert contract is not None
+        promise = contract.promise(harm, "sync")
+        assert promise is None or promise.narrowed(properties).unreachable is (unreachable and promise.unreachable)
+
+
+@pytest.mark.parametrize("wrong", [{"loss": "all"}, {"unreachable": True}, {"service": "up"}, {}, {"harm": "nothing"}])
+def test_a_property_never_allows_more(wrong: dict[str, object]) -> None:
+    entry = {"property": "p", "value": "true", "harm": "killed", "words": "w", "source": "s"}
+    assert _narrowing({**entry, "loss": "none"}).becomes == {"loss": "none"}
+    with pytest.raises(ValueError, match=r"narrowings.yaml: p: a narrowing says one of"):
+        _narrowing({**entry, **wrong})
 
 
 def test_an_empty_history_is_unknown() -> None:
