@@ -32,6 +32,11 @@ def has_numba() -> bool:
     return True
 
 
+def inlined(part: Loop) -> Loop:
+    """*part* of a loop, put into each loop that calls it: a call would count references to every array it is given."""
+    return cast(Loop, import_module("numba").njit(inline="always")(part)) if has_numba() else part
+
+
 def compiled(loop: Loop) -> Loop:
     """*loop* itself where there is no numba: plain Python, and slow."""
     return cast(Loop, import_module("numba").njit(cache=True)(loop)) if has_numba() else loop

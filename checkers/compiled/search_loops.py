@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from checkers.compiled.numba_loops import compiled
+from checkers.compiled.numba_loops import compiled, inlined
 from checkers.compiled.search import UNKNOWN
 from checkers.history.columns import Bools, Ints
 from checkers.objects.models import IN
@@ -187,6 +187,161 @@ def _larger_used(counts: Small, kept: int) -> tuple[Small, Small]:
     return larger, table
 
 
+@inlined
+def _is_legal(arg: int, state: int, rules: Ints) -> bool:
+    """0 is legal in any state; 1 is IN and only legal in its own; 2 is NOT_IN and legal in all but that."""
+    return bool(rules[arg, 0] != IN + (rules[arg, 1] == state))
+
+
+@inlined
+def _meet(state: int, marks: Ints) -> None:
+    """*state* gets the next number, if it was not met before."""
+    if marks[1, state] == 0:
+        marks[1, -1] += 1
+        marks[1, state] = marks[1, -1]
+
+
+@inlined
+def _with_observers(at: int, mask: int, state: int, by_ret: Ints, members: Small, rules: Ints) -> tuple[int, int]:
+    """(R, mask) with every observer that is legal now put in, behind the operations that are in."""
+    end = by_ret.shape[1] - 1
+    while at < end:
+        for number in range(by_ret[3, at], by_ret[4, at]):
+            if _is_legal(by_ret[1, members[number]], state, rules):
+                mask |= by_ret[2, members[number]]
+        if not mask & by_ret[2, at]:
+            break
+        while at < end and mask & by_ret[2, at]:
+            mask ^= by_ret[2, at]
+            at += 1
+    return at, mask
+
+
+@inlined
+def _find(at: int, mask: int, state: int, table: Small, sets: Small, masks: Ints) -> int:
+    """Where in the table (R, mask, state) is, or goes."""
+    place = _place(at, mask, state, len(table))
+    row = table[place]
+    while row >= 0 and (masks[row] != mask or sets[row, 0] != at or sets[row, 1] != state):
+        place = (place + 1) & (len(table) - 1)
+        row = table[place]
+    return place
+
+
+@inlined
+def _was_seen(place: int, used: int, table: Small, sets: Small, counts: Small) -> bool:
+    """Whether the configuration was seen with no more unknown ones used."""
+    row = table[place]
+    while row >= 0 and not _is_within(sets[row, 2], used, counts):
+        row = sets[row, 3]
+    return bool(row >= 0)
+
+
+@inlined
+def _remember(
+    at: int, mask: int, state: int, used: int, place: int, count: int, table: Small, sets: Small, masks: Ints,
+    counts: Small,
+) -> None:  # fmt: skip
+    """Chain it before those of its kind; those that used no fewer unknown ones can do no more, and are forgotten."""
+    chain, row = -1, table[place]
+    while row >= 0:
+        after = sets[row, 3]
+        if not _is_within(used, sets[row, 2], counts):
+            sets[row, 3] = chain
+            chain = row
+        row = after
+    sets[count, 0], sets[count, 1], sets[count, 2], sets[count, 3] = at, state, used, chain
+    table[place], masks[count] = count, mask
+
+
+@inlined
+def _wait_for_mutators(
+    at: int, mask: int, state: int, by_ret: Ints, members: Small, rules: Ints, marks: Ints, waiting: Ints
+) -> int:
+    """How many mutators are impossible now and wait for another state; what the others lead to has been met."""
+    idle = 0
+    for number in range(by_ret[4, at], by_ret[3, at + 1]):
+        arg = by_ret[1, members[number]]
+        if mask & by_ret[2, members[number]]:
+            continue
+        if _is_legal(arg, state, rules):
+            _meet(rules[arg, 2], marks)
+        else:
+            waiting[idle] = arg
+            idle += 1
+    return idle
+
+
+@inlined
+def _ready_groups(at: int, used: int, by_ret: Ints, groups: Ints, calls: Ints, counts: Small, ready: Ints) -> int:
+    """Of each group of unknown ones the next is ready, if it was invoked by now: how many groups are."""
+    some = 0
+    for group in range(groups.shape[1] - 1):
+        after = groups[1, group] + counts[used, group]
+        if after < groups[1, group + 1] and calls[after] <= by_ret[0, at]:
+            ready[some] = group
+            some += 1
+    return some
+
+
+@inlined
+def _wait_for_the_rest(
+    at: int, mask: int, state: int, idle: int, some: int, by_ret: Ints, members: Small, groups: Ints, rules: Ints,
+    marks: Ints, waiting: Ints, ready: Ints,
+) -> int:  # fmt: skip
+    """Lazily, observers and unknown ones that are impossible now wait, too: how many wait then."""
+    for number in range(by_ret[3, at], by_ret[4, at]):
+        if not mask & by_ret[2, members[number]]:
+            waiting[idle] = by_ret[1, members[number]]
+            idle += 1
+    for number in range(some):
+        arg = groups[0, ready[number]]
+        if _is_legal(arg, state, rules):
+            _meet(rules[arg, 2], marks)
+        else:
+            waiting[idle] = arg
+            idle += 1
+    return idle
+
+
+@inlined
+def _is_worth_it(
+    group: int, state: int, is_lazy: bool, idle: int, groups: Ints, rules: Ints, marks: Ints, waiting: Ints
+) -> bool:
+    """Whether the next of *group* is legal and changes the state, lazily to one in which something that waits is
+    legal."""
+    arg = groups[0, group]
+    after = rules[arg, 2]
+    is_wanted = False
+    if _is_legal(arg, state, rules):
+        _meet(after, marks)
+        is_wanted = after != state and not is_lazy
+        if after != state and is_lazy:
+            for number in range(idle):
+                other = waiting[number]
+                if _is_legal(other, after, rules):
+                    is_wanted = True
+                    if rules[other, 2] >= 0:
+                        _meet(rules[other, 2], marks)
+                    break
+    return is_wanted
+
+
+@inlined
+def _push_mutators(
+    at: int, mask: int, state: int, used: int, top: int, by_ret: Ints, members: Small, rules: Ints, stack: Small,
+    open_: Ints,
+) -> int:  # fmt: skip
+    """Push every mutator that is legal; the one with the earliest return is on top."""
+    for number in range(by_ret[3, at + 1] - 1, by_ret[4, at] - 1, -1):
+        arg = by_ret[1, members[number]]
+        if not mask & by_ret[2, members[number]] and _is_legal(arg, state, rules):
+            stack[top, 0], stack[top, 1], stack[top, 2] = at, rules[arg, 2], used
+            open_[top] = mask | by_ret[2, members[number]]
+            top += 1
+    return top
+
+
 @compiled
 def run(
     by_ret: Ints, members: Small, groups: Ints, calls: Ints, rules: Ints, is_lazy: bool, budget: int, marks: Ints
@@ -229,9 +384,8 @@ def _walk(
     """As :func:`run`, until there might be no room. ``where``: the top of the stack, configurations, the deepest, rows
     of ``counts``.
 
-    All in one piece, and without names for parts of arrays: to hand an array to another function is to count references
-    to it, which took four fifths of the time. An argument is legal iff ``rules[arg, 0] != IN + (rules[arg, 1] ==
-    state)``: 1 is IN and not equal, 2 is NOT_IN and equal.
+    Its parts are put in where they are called (:func:`inlined`), and no part of an array has a name: to hand an array
+    to another function is to count references to it, which took four fifths of the time.
     """
     end, lost = by_ret.shape[1] - 1, groups.shape[1] - 1
     top, count, deepest, kept = int(where[0]), int(where[1]), int(where[2]), int(where[3])
@@ -242,41 +396,14 @@ def _walk(
             break
         top -= 1
         at, mask, state, used = int(stack[top, 0]), int(open_[top]), int(stack[top, 1]), int(stack[top, 2])
-
-        # Put in every observer that is legal now, and step over operations that are in.
-        while at < end:
-            for number in range(by_ret[3, at], by_ret[4, at]):
-                arg = by_ret[1, members[number]]
-                if rules[arg, 0] != IN + (rules[arg, 1] == state):
-                    mask |= by_ret[2, members[number]]
-            if not mask & by_ret[2, at]:
-                break
-            while at < end and mask & by_ret[2, at]:
-                mask ^= by_ret[2, at]
-                at += 1
+        at, mask = _with_observers(at, mask, state, by_ret, members, rules)
         if at == end:
             answer = LEGAL
             break
-
-        # Not if it was seen with no more unknown ones used; if it is new, those that used no fewer are forgotten.
-        place = _place(at, mask, state, len(table))
-        row = table[place]
-        while row >= 0 and (masks[row] != mask or sets[row, 0] != at or sets[row, 1] != state):
-            place = (place + 1) & (len(table) - 1)
-            row = table[place]
-        while row >= 0 and not _is_within(sets[row, 2], used, counts):
-            row = sets[row, 3]
-        if row >= 0:
+        place = _find(at, mask, state, table, sets, masks)
+        if _was_seen(place, used, table, sets, counts):
             continue
-        chain, row = -1, table[place]
-        while row >= 0:
-            following = sets[row, 3]
-            if not _is_within(used, sets[row, 2], counts):
-                sets[row, 3] = chain
-                chain = row
-            row = following
-        sets[count, 0], sets[count, 1], sets[count, 2], sets[count, 3] = at, state, used, chain
-        table[place], masks[count] = count, mask
+        _remember(at, mask, state, used, place, count, table, sets, masks, counts)
         count += 1
         if count > budget:
             answer = SPENT
@@ -284,72 +411,20 @@ def _walk(
         deepest = max(deepest, at)
         if at == deepest:
             marks[0, state] = at + 1
-
-        # Mutators that are impossible now wait for another state; what the others lead to has been met.
-        idle = some = 0
-        for number in range(by_ret[4, at], by_ret[3, at + 1]):
-            arg = by_ret[1, members[number]]
-            if mask & by_ret[2, members[number]]:
-                continue
-            if rules[arg, 0] == IN + (rules[arg, 1] == state):
-                waiting[idle] = arg
-                idle += 1
-            elif marks[1, rules[arg, 2]] == 0:
-                marks[1, -1] += 1
-                marks[1, rules[arg, 2]] = marks[1, -1]
-
-        # Of each group of unknown ones the next, if it was invoked by now; lazily, whoever is impossible waits, too.
-        for group in range(lost):
-            following = groups[1, group] + counts[used, group]
-            if following < groups[1, group + 1] and calls[following] <= by_ret[0, at]:
-                ready[some] = group
-                some += 1
+        idle = _wait_for_mutators(at, mask, state, by_ret, members, rules, marks, waiting)
+        some = _ready_groups(at, used, by_ret, groups, calls, counts, ready)
         if some and is_lazy:
-            for number in range(by_ret[3, at], by_ret[4, at]):
-                if not mask & by_ret[2, members[number]]:
-                    waiting[idle] = by_ret[1, members[number]]
-                    idle += 1
-            for number in range(some):
-                arg = groups[0, ready[number]]
-                if rules[arg, 0] == IN + (rules[arg, 1] == state):
-                    waiting[idle] = arg
-                    idle += 1
-                elif marks[1, rules[arg, 2]] == 0:
-                    marks[1, -1] += 1
-                    marks[1, rules[arg, 2]] = marks[1, -1]
+            idle = _wait_for_the_rest(
+                at, mask, state, idle, some, by_ret, members, groups, rules, marks, waiting, ready
+            )
         for number in range(some - 1, -1, -1):
-            arg = groups[0, ready[number]]
-            after = rules[arg, 2]
-            if rules[arg, 0] == IN + (rules[arg, 1] == state):
-                continue
-            if marks[1, after] == 0:
-                marks[1, -1] += 1
-                marks[1, after] = marks[1, -1]
-            if after == state:
-                continue
-            is_wanted = not is_lazy
-            for other in range(idle):
-                arg = waiting[other]
-                if is_wanted:
-                    break
-                if rules[arg, 0] != IN + (rules[arg, 1] == after):
-                    is_wanted = True
-                    if rules[arg, 2] >= 0 and marks[1, rules[arg, 2]] == 0:
-                        marks[1, -1] += 1
-                        marks[1, rules[arg, 2]] = marks[1, -1]
-            if is_wanted:
+            if _is_worth_it(ready[number], state, is_lazy, idle, groups, rules, marks, waiting):
                 row = _with_one_more(used, ready[number], counts, rows, kept)
                 kept = max(kept, row + 1)
-                stack[top, 0], stack[top, 1], stack[top, 2], open_[top] = at, after, row, mask
+                stack[top, 0], stack[top, 1], stack[top, 2] = at, rules[groups[0, ready[number]], 2], row
+                open_[top] = mask
                 top += 1
-
-        # The mutator with the earliest return is on top.
-        for number in range(by_ret[3, at + 1] - 1, by_ret[4, at] - 1, -1):
-            arg = by_ret[1, members[number]]
-            if not mask & by_ret[2, members[number]] and rules[arg, 0] != IN + (rules[arg, 1] == state):
-                stack[top, 0], stack[top, 1], stack[top, 2] = at, rules[arg, 2], used
-                open_[top] = mask | by_ret[2, members[number]]
-                top += 1
+        top = _push_mutators(at, mask, state, used, top, by_ret, members, rules, stack, open_)
     where[0], where[1], where[2], where[3] = top, count, deepest, kept
     return answer
 
