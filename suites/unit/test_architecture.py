@@ -16,6 +16,7 @@ from faults.catalogue import VERBS
 from harness.backends.table import BACKENDS
 from harness.modes import MODES
 from mqchaos.checkout import ROOMS
+from scripts.markdown import too_wide
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES_MAX = 600
@@ -156,6 +157,17 @@ def test_a_file_is_one_idea_with_a_first_screen(path: Path) -> None:
     assert len(text.splitlines()) <= LINES_MAX
     if text.strip():
         assert ast.get_docstring(ast.parse(text)), f"{path} does not say what it is about"
+
+
+def test_every_page_can_be_read_in_a_terminal() -> None:
+    """``python -m scripts.markdown FILE`` wraps text; a long cell of a table wants to be a list."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    pages = [name for name in listed.stdout.splitlines() if not name.endswith("LICENSE.md")]
+    assert len(pages) > 40
+    found = {name: too_wide((ROOT / name).read_text(encoding="utf-8")) for name in pages if (ROOT / name).is_file()}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_no_module_is_named_after_nothing() -> None:
