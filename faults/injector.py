@@ -266,11 +266,11 @@ class Injector:
     def _heal(self, index: int) -> None:
         """Undo, tell, ask. The fault stays active, and its entry in the journal, until it is seen to be gone."""
         active = self._active[index]
-        fault, mine = active.fault, active.strike.only(self._released(index))
-        self._undo(active, mine)
+        fault, released = active.fault, active.strike.only(self._released(index))
+        self._undo(active, released)
         self._tell(fault, active.strike, "heal", UNTOLD, {})
         try:
-            answers = self._heal_probe(index, mine)
+            answers = self._heal_probe(index, released)
         except Exception as error:
             self._emit(fault.id, "heal_probe", "", UNTOLD, {"error": _sentence(error)})
             what = f"cannot tell whether {active} is gone: {_sentence(error)}"

@@ -133,9 +133,9 @@ def _may_lack_tables(facts: RunFacts) -> bool:
 def _could_not_read_its_tables(events: Events, row: int) -> bool:
     """Its power was cut before, it ended with the code of a start that failed, and ran when its tables were gone."""
     detail = json.loads(events.detail[row])
-    mine = events.node.mask(events.node[row])
-    cut = events.event[mine & events.step.mask("power_cut")]
-    removed = events.event[mine & events.kind.mask("note") & events.step.mask("tables_removed")]
+    at_node = events.node.mask(events.node[row])
+    cut = events.event[at_node & events.step.mask("power_cut")]
+    removed = events.event[at_node & events.kind.mask("note") & events.step.mask("tables_removed")]
     is_between = bool((cut < events.event[row]).any() and (removed > events.event[row]).any())
     return is_between and int(detail.get("code", detail.get("exit", 0)) or 0) in START_FAILED
 

@@ -79,8 +79,8 @@ def replay(
     if out is not None:
         return _again(folder, run, out, on_progress, interrupt)
     _sweep()
-    mine = f"{PREFIX}{os.getpid()}-{process_started(os.getpid())}-"
-    with TemporaryDirectory(prefix=mine) as scratch:
+    prefix = f"{PREFIX}{os.getpid()}-{process_started(os.getpid())}-"
+    with TemporaryDirectory(prefix=prefix) as scratch:
         again = _again(folder, run, Path(scratch), on_progress, interrupt)
         return replace(again, result=replace(again.result, folder=None))
 

@@ -99,9 +99,9 @@ def of_run(
     build: Build,
 ) -> Example:
     """An example in the form of a run of ours; every operation is drawn."""
-    history, its, ops = build.history(), build.facts(), range(len(build.ops))
+    history, facts, ops = build.history(), build.facts(), range(len(build.ops))
     return Example(
-        name, title, outcome, lambda: check(history, its).outcome, lambda text: timeline(history, its, ops, text)
+        name, title, outcome, lambda: check(history, facts).outcome, lambda text: timeline(history, facts, ops, text)
     )
 
 

@@ -48,9 +48,11 @@ def seen(all_findings: Sequence[Finding], entries: Sequence[Entry], releases: Se
     found = {(entry["finding"], entry["target"]): entry for entry in entries}
     lines: list[str] = []
     for finding in all_findings:
-        its = [(release, found.get((finding.number, f"rocketmq:{release}"))) for release in releases]
-        if len({entry["state"] for _, entry in its if entry}) > 1:
-            told = "; ".join(f"{release}: {entry['state']}, {_short(entry['seen'])}" for release, entry in its if entry)
+        of_finding = [(release, found.get((finding.number, f"rocketmq:{release}"))) for release in releases]
+        if len({entry["state"] for _, entry in of_finding if entry}) > 1:
+            told = "; ".join(
+                f"{release}: {entry['state']}, {_short(entry['seen'])}" for release, entry in of_finding if entry
+            )
             lines.append(f"- **{finding.number}** {told}")
     return "\n".join(lines)
 

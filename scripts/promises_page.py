@@ -243,11 +243,11 @@ def page(results: Sequence[Result]) -> str:
 
 
 def _claim(claim: str, text: str, scenarios: Sequence[Scenario], results: Sequence[Result]) -> str:
-    mine = [scenario for scenario in scenarios if claim in scenario.claims]
-    if not mine:
+    showing = [scenario for scenario in scenarios if claim in scenario.claims]
+    if not showing:
         return f"### {claim}\n\n{text}\n\nNo scenario shows it yet."
     head = ["scenario", *(title for _, _, title in COLUMNS)]
-    rows = [[_scenario(scenario), *_cells(scenario.name, results)] for scenario in mine]
+    rows = [[_scenario(scenario), *_cells(scenario.name, results)] for scenario in showing]
     return f"### {claim}\n\n{text}\n\n{_table(head, rows)}"
 
 

@@ -45,12 +45,12 @@ def lanes_of(history: History) -> list[Lane]:
         Lane(
             group,
             queue,
-            commits=order[(mine & ops.f.mask("commit_offset"))[order]],
-            fetches=order[(mine & ops.f.mask("fetch_offset") & ops.outcome.mask("ok"))[order]],
-            pulls=order[(mine & ops.f.mask("pull") & ops.status.mask(*LOOKED_AT))[order]],
+            commits=order[(of_group & ops.f.mask("commit_offset"))[order]],
+            fetches=order[(of_group & ops.f.mask("fetch_offset") & ops.outcome.mask("ok"))[order]],
+            pulls=order[(of_group & ops.f.mask("pull") & ops.status.mask(*LOOKED_AT))[order]],
         )
         for group in groups_of(history)
-        for queue, mine in _by_queue(history, ops.group.mask(group))
+        for queue, of_group in _by_queue(history, ops.group.mask(group))
     ]
 
 
@@ -61,10 +61,10 @@ def groups_of(history: History) -> list[str]:
     return sorted({ops.group[row] for row in rows.tolist()})
 
 
-def _by_queue(history: History, mine: Bools) -> Iterator[tuple[int, Bools]]:
+def _by_queue(history: History, of_group: Bools) -> Iterator[tuple[int, Bools]]:
     queue = history.ops.queue
-    for number in np.unique(queue[mine & (queue >= 0)]).tolist():
-        yield number, mine & (queue == number)
+    for number in np.unique(queue[of_group & (queue >= 0)]).tolist():
+        yield number, of_group & (queue == number)
 
 
 def delivering(history: History, pulls: Ints) -> Ints:
@@ -80,12 +80,12 @@ def of_slaves(history: History, facts: RunFacts) -> Bools:
     mask = ops.node.mask(*(node for node in ops.node.values if cluster.is_slave(node)))
     for broker, masterships in cluster.masterships.items():
         elected = [mastership for mastership in masterships if mastership.is_elected]
-        mine = ops.node.mask(*cluster.nodes_of(broker)) if elected else np.zeros(len(ops), dtype=np.bool_)
+        of_broker = ops.node.mask(*cluster.nodes_of(broker)) if elected else np.zeros(len(ops), dtype=np.bool_)
         led = np.zeros(len(ops), dtype=np.bool_)
         for mastership in elected:
             is_then = (ops.complete_ns >= mastership.begin_ns) & (ops.invoke_ns < mastership.end_ns)
             led |= ops.node.mask(mastership.node) & is_then
-        mask = np.where(mine, ~led, mask)
+        mask = np.where(of_broker, ~led, mask)
     return mask
 
 

@@ -64,8 +64,8 @@ def given_by_group(history: History) -> list[Given]:
 
 
 def _of_group(name: str, names: list[str], rows: Ints, message: Ints) -> Given:
-    mine = np.array([its == name for its in names], dtype=np.bool_)
-    return Given(name, rows[mine], message[mine])
+    of_listener = np.array([listener == name for listener in names], dtype=np.bool_)
+    return Given(name, rows[of_listener], message[of_listener])
 
 
 def is_retry(history: History, queue: int) -> bool:

@@ -74,8 +74,8 @@ def lanes_of(history: History) -> list[Lane]:
         if not len(rows):
             continue
         queues, first = np.unique(ops.queue[rows], return_index=True)
-        for queue, its in zip(queues.tolist(), np.split(rows, first[1:]), strict=True):
-            lanes.append(Lane(kind, queue, ops.invoke_ns[its], success[its], ops.op[its]))
+        for queue, in_queue in zip(queues.tolist(), np.split(rows, first[1:]), strict=True):
+            lanes.append(Lane(kind, queue, ops.invoke_ns[in_queue], success[in_queue], ops.op[in_queue]))
     return lanes
 
 
@@ -159,11 +159,11 @@ def _milestones(history: History, facts: RunFacts, fault: FaultFact, broker: str
     """
     if not facts.hits(fault, broker):
         return {"restart_ns": -1, "elect_ns": -1, "route_ns": -1}
-    starts = [ns for node, its in facts.starts.items() if facts.cluster.broker_of(node) == broker for ns in its]
+    starts = [ns for node, times in facts.starts.items() if facts.cluster.broker_of(node) == broker for ns in times]
     events = history.events
     roles = events.kind.mask("role")
     elected = roles & events.step.mask("became_master", "became_leader")
-    mine = [row for row in np.flatnonzero(elected).tolist() if facts.cluster.broker_of(events.node[row]) == broker]
+    elections = [row for row in np.flatnonzero(elected).tolist() if facts.cluster.broker_of(events.node[row]) == broker]
     registered = [
         int(events.ns[row])
         for row in np.flatnonzero(roles & events.step.mask("broker_registered")).tolist()
@@ -171,7 +171,7 @@ def _milestones(history: History, facts: RunFacts, fault: FaultFact, broker: str
     ]
     return {
         "restart_ns": _first_after(fault.begin_ns, starts),
-        "elect_ns": _first_after(fault.begin_ns, events.ns[mine].tolist()),
+        "elect_ns": _first_after(fault.begin_ns, events.ns[elections].tolist()),
         "route_ns": _first_after(fault.begin_ns, registered or _listed_again(history, broker, fault.begin_ns)),
     }
 

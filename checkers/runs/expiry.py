@@ -86,8 +86,10 @@ class Retention:
 def expired(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> Bools:
     """Which of *lost* (message numbers) their brokers had a right to delete."""
     found = np.zeros(len(lost), dtype=np.bool_)
-    for broker, mine in _by_broker(history, ledger, lost):
-        found[mine] = _expired_of(history, facts, ledger, broker, Retention.of(history, facts, broker), lost[mine])
+    for broker, of_broker in _by_broker(history, ledger, lost):
+        found[of_broker] = _expired_of(
+            history, facts, ledger, broker, Retention.of(history, facts, broker), lost[of_broker]
+        )
     return found
 
 
@@ -117,8 +119,8 @@ def begins_later(history: History, facts: RunFacts, within: Ints | None = None) 
     rows, first = _skipping(history, facts)
     kept = [np.empty(0, dtype=np.int64)]
     for queue in np.unique(ops.queue[rows]).tolist():
-        its = ops.queue[rows] == queue
-        kept.append(_kept(history, facts, queue, rows[its], first[its], within))
+        in_queue = ops.queue[rows] == queue
+        kept.append(_kept(history, facts, queue, rows[in_queue], first[in_queue], within))
     return np.sort(np.concatenate(kept))
 
 
@@ -136,17 +138,17 @@ def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints
     shown = _epoch_shown(history, rows, stored, within)
     found = np.zeros(len(rows), dtype=np.bool_)
     for epoch in np.unique(shown).tolist():
-        its = np.flatnonzero(shown == epoch)
+        in_epoch = np.flatnonzero(shown == epoch)
         here = sure[within[sure] == epoch]
-        latest_ns, highest = np.full(len(its), -1, dtype=np.int64), np.zeros(len(its), dtype=np.int64)
-        for known, count in _known_before(ops.offset, sure, within, epoch, first[its], len(tried) - len(sure)):
+        latest_ns, highest = np.full(len(in_epoch), -1, dtype=np.int64), np.zeros(len(in_epoch), dtype=np.int64)
+        for known, count in _known_before(ops.offset, sure, within, epoch, first[in_epoch], len(tried) - len(sure)):
             latest_ns = np.maximum(latest_ns, _most(ops.invoke_ns[known])[count])
             highest = np.maximum(highest, _most(ops.position[known])[count])
         others_ns = ops.invoke_ns[np.setdiff1d(tried, here, assume_unique=True)]
         latest_ns = np.where(latest_ns < 0, others_ns.min(initial=NEVER), latest_ns)
-        lowest = _least_behind(ops.offset, ops.position, here, first[its])
-        gone = retention.lets_go(latest_ns, highest, ops.complete_ns[rows[its]])
-        found[its] = gone & (highest // retention.file_bytes < lowest // retention.file_bytes)
+        lowest = _least_behind(ops.offset, ops.position, here, first[in_epoch])
+        gone = retention.lets_go(latest_ns, highest, ops.complete_ns[rows[in_epoch]])
+        found[in_epoch] = gone & (highest // retention.file_bytes < lowest // retention.file_bytes)
     return rows[found]
 
 
@@ -209,9 +211,9 @@ def _told_to_be_gone(
     for queue, start, said_ns in _beginnings(history, facts):
         first = ops.position[stored[(ops.queue[stored] == queue) & (ops.offset[stored] == start)]]
         is_before = (ledger.queue[lost] == queue) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns[-1])
-        its = np.flatnonzero(is_before & (files < _first_file(first, file_bytes)))
-        told_ns[its] = np.minimum(told_ns[its], said_ns[np.searchsorted(said_ns, sent_ns[its])])
-        last_ns[its] = np.maximum(last_ns[its], said_ns[-1])
+        known = np.flatnonzero(is_before & (files < _first_file(first, file_bytes)))
+        told_ns[known] = np.minimum(told_ns[known], said_ns[np.searchsorted(said_ns, sent_ns[known])])
+        last_ns[known] = np.maximum(last_ns[known], said_ns[-1])
     return told_ns, last_ns
 
 
@@ -249,10 +251,10 @@ def _is_read_later(
     file = ops.position[row] // file_bytes
     found = np.zeros(len(files), dtype=np.bool_)
     for number in np.unique(files).tolist():
-        mine, its = files == number, file == number
-        sent = np.searchsorted(np.sort(ops.invoke_ns[row[its]]), at_ns[mine], side="right")
-        over = np.searchsorted(np.sort(asked_ns[its]), at_ns[mine], side="right")
-        found[mine] = sent > over
+        in_file, sends_in_file = files == number, file == number
+        sent = np.searchsorted(np.sort(ops.invoke_ns[row[sends_in_file]]), at_ns[in_file], side="right")
+        over = np.searchsorted(np.sort(asked_ns[sends_in_file]), at_ns[in_file], side="right")
+        found[in_file] = sent > over
     return found
 
 
@@ -309,17 +311,20 @@ def _first_read(history: History, rows: Ints) -> Ints:
 
 def judge_expired(history: History, facts: RunFacts, ledger: Ledger, gone: Ints) -> list[Anomaly]:
     """An allowed anomaly a broker: how many of its messages have expired."""
-    return [_anomaly(history, facts, ledger, broker, gone[mine]) for broker, mine in _by_broker(history, ledger, gone)]
+    return [
+        _anomaly(history, facts, ledger, broker, gone[messages])
+        for broker, messages in _by_broker(history, ledger, gone)
+    ]
 
 
-def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, mine: Ints) -> Anomaly:
-    first = mine[np.argsort(ledger.position[mine], kind="stable")][:_NAMED]
+def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Anomaly:
+    first = messages[np.argsort(ledger.position[messages], kind="stable")][:_NAMED]
     hours = facts.properties(broker).get("fileReservedTime", str(DEFAULT_RESERVED_HOURS))
-    last_ns = int(history.ops.invoke_ns[ledger.row[mine]].max())
+    last_ns = int(history.ops.invoke_ns[ledger.row[messages]].max())
     sentence = (
-        f"{len(mine)} acknowledged messages of {broker} deleted with whole log files, the last of them sent at "
+        f"{len(messages)} acknowledged messages of {broker} deleted with whole log files, the last of them sent at "
         f"{seconds(last_ns)}: its queues begin behind them. Files are kept for {hours} hours, and less where a disk is "
         f"nearly full."
     )
-    details = {"broker": broker, "count": len(mine), "messages": first.tolist()}
+    details = {"broker": broker, "count": len(messages), "messages": first.tolist()}
     return Anomaly("expired", sentence, tuple(history.ops.op[ledger.row[first]].tolist()), details, allowed=True)

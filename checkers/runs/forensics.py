@@ -85,9 +85,9 @@ def _places_now(history: History, lost: Ints, ledger: Ledger) -> dict[tuple[int,
     reads, ops = history.reads, history.ops
     rows = np.flatnonzero(ops.f.mask("drain")[ops.rows(reads.op)] & (reads.message >= 0))
     queue = ops.queue[ops.rows(reads.op[rows])]
-    mine = np.isin(queue, ledger.queue[lost])
-    pairs = zip(queue[mine].tolist(), reads.offset[rows[mine]].tolist(), strict=True)
-    return dict(zip(pairs, reads.message[rows[mine]].tolist(), strict=True))
+    in_queues = np.isin(queue, ledger.queue[lost])
+    pairs = zip(queue[in_queues].tolist(), reads.offset[rows[in_queues]].tolist(), strict=True)
+    return dict(zip(pairs, reads.message[rows[in_queues]].tolist(), strict=True))
 
 
 def _last_readers(history: History, lost: Ints) -> dict[int, int]:
@@ -106,8 +106,8 @@ def _death(
 ) -> Death:
     queue, offset = int(ledger.queue[message]), int(history.ops.offset[ledger.row[message]])
     broker = history.queues.broker_of(queue)
-    mine = [dump for dump in dumps if dump.broker == broker]
-    fate, words = _fate(history, message, queue, offset, mine, now)
+    of_broker = [dump for dump in dumps if dump.broker == broker]
+    fate, words = _fate(history, message, queue, offset, of_broker, now)
     reader = readers.get(message, -1)
     seen = f"; last seen by {history.op_text(reader)}" if reader >= 0 else "; nobody ever read it"
     sentence = f"m{message} ({history.queues.name(queue)} @{offset}): {words}{seen}"
@@ -153,7 +153,7 @@ def _in_log(history: History, dump: NodeDump, message: int, queue: int, offset: 
 
 
 def _by_history_alone(queue: int, offset: int, now: Mapping[tuple[int, int], int]) -> tuple[str, str]:
-    end = max((place for its, place in now if its == queue), default=-1)
+    end = max((place for of, place in now if of == queue), default=-1)
     if end < offset:
         return "behind-the-end", f"its queue ends at @{end} now" if end >= 0 else "its queue is empty now"
     return "unexplained", f"its place is empty, and its queue goes on to @{end}"

@@ -145,8 +145,8 @@ def told_by_masters(history: History, facts: RunFacts, lane: Lane) -> list[Told]
 def _told(history: History, facts: RunFacts, lane: Lane, row: int) -> Told:
     ops = history.ops
     value = int(ops.offset[row]) if ops.status[row] == "OK" and ops.offset[row] > 0 else NONE
-    mine = lane.commits[ops.node.mask(ops.node[row])[lane.commits] & ops.outcome.mask("ok")[lane.commits]]
-    certain = mine[ops.complete_event[mine] < ops.invoke_event[row]]
+    to_node = lane.commits[ops.node.mask(ops.node[row])[lane.commits] & ops.outcome.mask("ok")[lane.commits]]
+    certain = to_node[ops.complete_event[to_node] < ops.invoke_event[row]]
     last = int(certain[-1]) if len(certain) else -1
     for commit in certain[::-1].tolist():
         fault = _forgetting(history, facts, commit, row)
@@ -190,11 +190,11 @@ def _judge(history: History, facts: RunFacts, lane: Lane, told: Told) -> Anomaly
 def _may_be(history: History, lane: Lane, told: Told) -> bool:
     """Whether a commit of that value does not lie entirely before the floor, nor after the fetch."""
     ops = history.ops
-    mine = lane.commits[ops.node.mask(ops.node[told.row])[lane.commits]]
-    same = mine[ops.offset[mine] == max(told.value, 0)]
+    to_node = lane.commits[ops.node.mask(ops.node[told.row])[lane.commits]]
+    same = to_node[ops.offset[to_node] == max(told.value, 0)]
     ret = np.where(ops.outcome.mask("ok")[same], ops.complete_event[same], NEVER)
-    its = (ret >= ops.invoke_event[told.floor]) & (ops.invoke_event[same] < ops.complete_event[told.row])
-    return bool((its & ~ops.outcome.mask("fail")[same]).any())
+    is_concurrent = (ret >= ops.invoke_event[told.floor]) & (ops.invoke_event[same] < ops.complete_event[told.row])
+    return bool((is_concurrent & ~ops.outcome.mask("fail")[same]).any())
 
 
 def _was_committed(history: History, lane: Lane, told: Told) -> bool:

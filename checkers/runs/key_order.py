@@ -81,9 +81,11 @@ def _disorders(history: History, sends: Sends, given: Given) -> Iterator[Anomaly
     row = given.row[np.maximum(first_deliveries(listened, size), 0)]
     queue = history.ops.queue[row]
     for kind, moved in (("disorder", False), ("moved-disorder", True)):
-        mine = [pair for pair in pairs if (queue[sends.value[pair.first]] != queue[sends.value[pair.second]]) == moved]
-        if mine:
-            yield _disorder(history, sends, given, row, kind, mine)
+        chosen = [
+            pair for pair in pairs if (queue[sends.value[pair.first]] != queue[sends.value[pair.second]]) == moved
+        ]
+        if chosen:
+            yield _disorder(history, sends, given, row, kind, chosen)
 
 
 def _disorder(history: History, sends: Sends, given: Given, row: Ints, kind: str, pairs: list[Pair]) -> Anomaly:
@@ -107,18 +109,18 @@ def _overlaps(history: History, facts: RunFacts, given: Given) -> Iterator[Anoma
     ops = history.ops
     pairs = overlaps(given.listened(history))
     for is_explained in (False, True):
-        mine = [pair for pair in pairs if bool(_cause(history, facts, given, pair)) == is_explained]
-        if not mine:
+        chosen = [pair for pair in pairs if bool(_cause(history, facts, given, pair)) == is_explained]
+        if not chosen:
             continue
-        first, second = int(given.row[mine[0].first]), int(given.row[mine[0].second])
-        cause = _cause(history, facts, given, mine[0])
+        first, second = int(given.row[chosen[0].first]), int(given.row[chosen[0].second])
+        cause = _cause(history, facts, given, chosen[0])
         yield Anomaly(
             "overlap",
             f"Two listeners of group {given.group} were at work in {history.queues.name(int(ops.queue[second]))} at "
-            f"once, {len(mine)} times; the first: {ops.node[first]} since {seconds(int(ops.invoke_ns[first]))}, "
+            f"once, {len(chosen)} times; the first: {ops.node[first]} since {seconds(int(ops.invoke_ns[first]))}, "
             f"{ops.node[second]} since {seconds(int(ops.invoke_ns[second]))}" + (f", after {cause}." if cause else "."),
             (int(ops.op[first]), int(ops.op[second])),
-            {"group": given.group, "count": len(mine)},
+            {"group": given.group, "count": len(chosen)},
             allowed=is_explained,
         )
 

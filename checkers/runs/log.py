@@ -65,13 +65,13 @@ def _judge(history: History, facts: RunFacts, rows: Rows) -> _Judged:
 def _judge_both_sides(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> _Judged:
     """With the operations in flight on the sides of the power cuts that explain most; *judged*: all before them."""
 
-    def look(its: Rows, queues: list[int]) -> Callable[[int], bool | None]:
-        return _look(history, facts, its, queues).is_legal
+    def look(tried: Rows, queues: list[int]) -> Callable[[int], bool | None]:
+        return _look(history, facts, tried, queues).is_legal
 
     sides = choose_sides(history.ops.queue, rows, look, judged.illegal.keys() | judged.open.keys())
     if sides.moved:
-        its = sides.rows.only(np.isin(history.ops.queue, sides.moved))
-        judged.give_over(sides.moved, _judge(history, facts, its))
+        moved = sides.rows.only(np.isin(history.ops.queue, sides.moved))
+        judged.give_over(sides.moved, _judge(history, facts, moved))
     judged.on_neither_side = sides.contradicted
     judged.open.update(dict.fromkeys(sides.open, TOO_MANY_SIDES))
     return judged
@@ -101,13 +101,13 @@ class _Judged:
         return sorted(self.illegal.keys() | self.holes)
 
     def give_over(self, queues: Collection[int], other: _Judged) -> None:
-        """Let *other* speak for *queues*."""
+        """Replace the results of *queues* by those of *other*."""
         said: tuple[dict[int, Any], ...] = (self.illegal, self.open, self.stale)
-        its: tuple[dict[int, Any], ...] = (other.illegal, other.open, other.stale)
-        for mine, new in zip(said, its, strict=True):
+        new_answers: tuple[dict[int, Any], ...] = (other.illegal, other.open, other.stale)
+        for old, new in zip(said, new_answers, strict=True):
             for queue in queues:
-                mine.pop(queue, None)
-            mine.update(new)
+                old.pop(queue, None)
+            old.update(new)
         self.holes = (self.holes - set(queues)) | other.holes
 
 
@@ -125,7 +125,7 @@ def _judge_epochs(
     for epoch in range(rows.epochs):
         log = input_of(history, rows, epoch) if planned is None else planned[epoch]
         log = log if content is None or planned is not None else inherit(log, rows, epoch, content)
-        looked = look_at_each(log.without(judged.illegal), lambda its: check_log(its, fresh=False))
+        looked = look_at_each(log.without(judged.illegal), lambda rest: check_log(rest, fresh=False))
         for queue, violations in looked.contradicted.items():
             judged.illegal[queue] = [_named(history, content, violation) for violation in violations]
         log, result, content = looked.rest, looked.said, looked.said.content
@@ -172,7 +172,9 @@ def _settle(history: History, facts: RunFacts, plan: Plan, judged: _Judged, apar
         if queue in apart.illegal or queue in apart.holes:
             found = [_anomaly(history, facts, violation).sentence for violation in refuted[:1]]
             judged.open[queue] = f"{found[0]} {ONE_OF_SEVERAL}" if found else TOO_MANY_CHOICES
-    judged.illegal.update({its.queue: apart.illegal.get(its.queue, [its]) for its in plan.violations})
+    judged.illegal.update(
+        {violation.queue: apart.illegal.get(violation.queue, [violation]) for violation in plan.violations}
+    )
 
 
 def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> Verdict:
@@ -280,8 +282,8 @@ def _measure(
         slots = content.slots.at_or_above(claims.queue, claims.at)
         inside = np.flatnonzero(slots >= 0)
         late = inside[claims.invoke[inside] > latest[slots[inside]]]
-        its = history.ops.rows(claims.op[late])
-        late = late[rows.last[its] == rows.began[its]]
+        claimed = history.ops.rows(claims.op[late])
+        late = late[rows.last[claimed] == rows.began[claimed]]
         for row in late.tolist():
             one = _stale(history, facts, claims, row, int(latest[slots[row]]))
             found[one.queue] = found.get(one.queue, Staleness()).worse(one)

@@ -84,7 +84,7 @@ class Rows:
     def only(self, wanted: Bools) -> Rows:
         """Without the rows of ``ops`` that are not *wanted*."""
         names = ("sends", "polls", "empties", "ends", "starts", "refused", "later")
-        return replace(self, **{name: (its := getattr(self, name))[wanted[its]] for name in names})
+        return replace(self, **{name: (column := getattr(self, name))[wanted[column]] for name in names})
 
     def loosened(self, rows: Ints) -> Rows:
         """Without the answers of *rows*."""
@@ -229,8 +229,8 @@ def _polls(history: History, rows: Rows, polls: Ints) -> Polls:
         offset, value = reads.offset, reads.message
     else:
         skipped = np.repeat(first - np.cumsum(count) + count, count)
-        its = np.arange(int(count.sum()), dtype=np.int64) + skipped
-        offset, value = reads.offset[its], reads.message[its]
+        places = np.arange(int(count.sum()), dtype=np.int64) + skipped
+        offset, value = reads.offset[places], reads.message[places]
     if (value < 0).any():
         value = np.where(value < 0, UNKNOWN_VALUE, value)
     return Polls(

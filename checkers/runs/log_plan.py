@@ -59,7 +59,7 @@ def plan_of(history: History, rows: Rows, queues: Iterable[int]) -> Plan:
         else:
             open_.append(queue)
     left_out = {*open_, *violations}
-    logs = [replace(its.log, appends=_planned(sends, rows, lives, epoch)) for epoch, its in enumerate(epochs)]
+    logs = [replace(part.log, appends=_planned(sends, rows, lives, epoch)) for epoch, part in enumerate(epochs)]
     return Plan(tuple(log.without(left_out) for log in logs), tuple(violations.values()), tuple(open_))
 
 
@@ -75,9 +75,9 @@ class _Epoch:
 def _agreed(history: History, rows: Rows) -> tuple[Rows, list[_Epoch], dict[int, LogViolation]]:
     """What each epoch says itself: the queues in which no answer of it contradicts another, and why the rest do."""
     logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
-    looked = [look_at_each(log, lambda its: told_by(its, len(rows.sends))) for log in logs]
-    told = [its.said for its in looked]
-    violations = {queue: found[0] for its in reversed(looked) for queue, found in its.contradicted.items()}
+    looked = [look_at_each(log, lambda part: told_by(part, len(rows.sends))) for log in logs]
+    told = [part.said for part in looked]
+    violations = {queue: found[0] for part in reversed(looked) for queue, found in part.contradicted.items()}
     if violations:
         rows = rows.only(~np.isin(history.ops.queue, list(violations)))
         logs = [input_of(history, rows, epoch) for epoch in range(rows.epochs)]
@@ -86,14 +86,14 @@ def _agreed(history: History, rows: Rows) -> tuple[Rows, list[_Epoch], dict[int,
         bound_above(log, content)
         content.hi = there_at_the_latest(log, content)
     sends = [np.flatnonzero(rows.epoch[rows.sends] == epoch) for epoch in range(rows.epochs)]
-    return rows, [_Epoch(*its) for its in zip(logs, told, sends, strict=True)], violations
+    return rows, [_Epoch(*part) for part in zip(logs, told, sends, strict=True)], violations
 
 
 def _explained(epochs: list[_Epoch], rows: Rows, queue: int, tries: Tries) -> Lives | LogViolation | None:
     """What stood at the offsets of one queue; or why nothing can have; or neither, if the budget was spent."""
-    told = [_told(its, queue, rows.cut_event.get((queue, epoch + 1), int(NEVER))) for epoch, its in enumerate(epochs)]
-    for epoch, its in zip(epochs, told, strict=True):
-        if (violation := _out_of_order(epoch.content, queue, its)) is not None:
+    told = [_told(part, queue, rows.cut_event.get((queue, epoch + 1), int(NEVER))) for epoch, part in enumerate(epochs)]
+    for epoch, part in zip(epochs, told, strict=True):
+        if (violation := _out_of_order(epoch.content, queue, part)) is not None:
             return violation
     found = explain(told, tries)
     if isinstance(found, Shortage):
@@ -114,11 +114,11 @@ def _tries(sends: Appends, queue_count: int) -> list[Tries]:
 def _told(epoch: _Epoch, queue: int, end: int) -> Told:
     """What *epoch*, which ended at *end*, says of one queue; appends are named by their place among all of the run."""
     content = epoch.content
-    its = slice(int(content.slots.base[queue]), int(content.slots.base[queue + 1]))
-    latest = np.minimum.accumulate(content.hi[its][::-1])[::-1]
-    acked = content.append[its].copy()
+    slots = slice(int(content.slots.base[queue]), int(content.slots.base[queue + 1]))
+    latest = np.minimum.accumulate(content.hi[slots][::-1])[::-1]
+    acked = content.append[slots].copy()
     acked[acked >= 0] = epoch.sends[acked[acked >= 0]]
-    return Told(content.value[its], acked, np.minimum(latest, end))
+    return Told(content.value[slots], acked, np.minimum(latest, end))
 
 
 def _out_of_order(content: Content, queue: int, told: Told) -> LogViolation | None:
@@ -151,9 +151,9 @@ def _violation(log: LogInput, content: Content, queue: int, shortage: Shortage) 
 def _planned(sends: Appends, rows: Rows, lives: dict[int, Lives], epoch: int) -> Appends:
     """The appends of all lives that *epoch* saw."""
     parts = []
-    for queue, its in lives.items():
-        here = np.flatnonzero((its.begin <= epoch) & (its.last >= epoch))
-        parts.append(_of_queue(sends, its, here, queue, epoch, rows.cut_event.get((queue, epoch), int(NEVER))))
+    for queue, life in lives.items():
+        here = np.flatnonzero((life.begin <= epoch) & (life.last >= epoch))
+        parts.append(_of_queue(sends, life, here, queue, epoch, rows.cut_event.get((queue, epoch), int(NEVER))))
     return Appends(*(np.concatenate(column) for column in zip(*parts, strict=True))) if parts else Appends()
 
 

@@ -76,7 +76,7 @@ def choose_sides(queues: Ints, rows: Rows, judge: Judge, doubtful: Collection[in
 def _ask_all(queues: Ints, rows: Rows, judge: Judge, searches: dict[int, _Search]) -> None:
     """Let all *searches* go on, a choice of each at a time, until they are over."""
     steps = {queue: search.steps() for queue, search in searches.items()}
-    asked = {queue: next(its) for queue, its in steps.items()}
+    asked = {queue: next(steps_of_queue) for queue, steps_of_queue in steps.items()}
     while asked:
         tried = rows.only(np.isin(queues, list(asked)))
         epoch = rows.epoch.copy()

@@ -69,8 +69,8 @@ def judge_loss(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) ->
     anomalies: list[Anomaly] = []
     brokers = _brokers(history, ledger, lost)
     for broker in sorted(set(brokers)):
-        mine = lost[np.array([name == broker for name in brokers], dtype=np.bool_)]
-        anomalies += _judge_broker(history, facts, ledger, broker, mine)
+        of_broker = lost[np.array([name == broker for name in brokers], dtype=np.bool_)]
+        anomalies += _judge_broker(history, facts, ledger, broker, of_broker)
     return anomalies
 
 

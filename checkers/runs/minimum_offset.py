@@ -97,10 +97,12 @@ def _stuck(history: History, facts: RunFacts, named: dict[_Place, list[int]]) ->
     for row in rows[np.argsort(ops.complete_event[rows], kind="stable")].tolist():
         asked[int(ops.queue[row]), int(ops.offset[row])].append(row)
     found = {
-        place: its[_holds(history, facts, place[0], named[place], its)].tolist()
-        for place, its in ((place, np.array(its, dtype=np.int64)) for place, its in asked.items() if place in named)
+        place: answers[_holds(history, facts, place[0], named[place], answers)].tolist()
+        for place, answers in (
+            (place, np.array(answers, dtype=np.int64)) for place, answers in asked.items() if place in named
+        )
     }
-    return {place: its for place, its in found.items() if its}
+    return {place: answers for place, answers in found.items() if answers}
 
 
 def _holds(history: History, facts: RunFacts, queue: int, claims: list[int], rows: Ints) -> Bools:

@@ -109,8 +109,8 @@ def _by_node(observations: list[Observed]) -> dict[str, dict[str, list[Observed]
 def _wanted(
     facts: RunFacts, act: Acted, acts: list[Acted], by_node: Mapping[str, Mapping[str, list[Observed]]]
 ) -> Iterator[_Wanted]:
-    for node, its in act.shows.items():
-        for subject, told_value in its.items():
+    for node, shown in act.shows.items():
+        for subject, told_value in shown.items():
             value = _kept(facts, node, subject, told_value)
             if subject == "delay" and facts.cluster.is_slave(node) and facts.traits(node).slave_delay_is_in_file:
                 continue  # it is in the file, DELAY_FILE

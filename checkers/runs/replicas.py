@@ -47,7 +47,7 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
     ledger = ledger_of(history)
     masters = _contents(history, history.ops.f.mask("drain"))
     copies = {node: _contents(history, _of_slave(history, node)) for node in _slaves(history, facts)}
-    why = {node: _why(history, facts, ledger, node, masters, its) for node, its in copies.items()}
+    why = {node: _why(history, facts, ledger, node, masters, copy) for node, copy in copies.items()}
     if facts.waits_for_slave():
         anomalies += _unreplicated(history, facts, ledger, masters, copies, why)
     for node, replicas in copies.items():
@@ -232,11 +232,11 @@ def _unreplicated(
     for queue, contents in masters.items():
         broker = history.queues.broker_of(queue)
         if slaves := [node for node in copies if facts.cluster.broker_of(node) == broker]:
-            its = {node: copies[node].get(queue, {}) for node in slaves}
-            by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, its))
+            copies_of_queue = {node: copies[node].get(queue, {}) for node in slaves}
+            by_broker.setdefault(broker, []).extend(_on_no_slave(history, ledger, queue, contents, copies_of_queue))
     anomalies = []
     for broker, messages in by_broker.items():
-        reasons = [its for node, its in why.items() if facts.cluster.broker_of(node) == broker]
+        reasons = [reason for node, reason in why.items() if facts.cluster.broker_of(node) == broker]
         causes = {message: _cause_of_all(message, reasons) for message in messages}
         is_stuck = _is_stuck(history, masters, broker, messages)
         anomalies += [
@@ -265,8 +265,8 @@ def _on_no_slave(
     for."""
     if not all(queue in _ended(history, node) for node in copies):
         return []
-    begin = min((min(its, default=0) for its in copies.values()), default=0)
-    copied = {message for its in copies.values() for message, _ in its.values()}
+    begin = min((min(copy, default=0) for copy in copies.values()), default=0)
+    copied = {message for copy in copies.values() for message, _ in copy.values()}
     ours = (message for offset, (message, _) in sorted(master.items()) if offset >= begin and message >= 0)
     return [message for message in ours if message not in copied and ledger.outcome[message] == OK]
 

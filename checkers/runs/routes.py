@@ -77,7 +77,7 @@ def views_of(history: History) -> list[View]:
 def _masters(detail: str) -> tuple[str, ...]:
     if not detail.startswith("{"):
         return ()
-    return tuple(broker for broker, its in json.loads(detail).items() if 0 in its["ids"])
+    return tuple(broker for broker, shown in json.loads(detail).items() if 0 in shown["ids"])
 
 
 class _Judge:
@@ -155,8 +155,8 @@ class _Judge:
 
 def _stale(history: History, judge: _Judge, views: list[View]) -> Iterator[Anomaly]:
     for server, broker in _pairs(judge, views):
-        mine = [view for view in views if view.server == server and broker in view.brokers]
-        late = [view for view in mine if judge.is_stale(view, broker)]
+        told = [view for view in views if view.server == server and broker in view.brokers]
+        late = [view for view in told if judge.is_stale(view, broker)]
         if late:
             yield _stale_route(history, judge, broker, late)
 
@@ -182,9 +182,9 @@ def _stale_route(history: History, judge: _Judge, broker: str, late: list[View])
 
 def _early(history: History, judge: _Judge, views: list[View]) -> Iterator[Anomaly]:
     for server, broker in _pairs(judge, views):
-        mine = [view for view in views if view.server == server]
-        known_ns = min((view.complete_ns for view in mine if broker in view.brokers), default=NEVER_NS)
-        later = [view for view in mine if broker not in view.brokers and known_ns < view.invoke_ns]
+        told = [view for view in views if view.server == server]
+        known_ns = min((view.complete_ns for view in told if broker in view.brokers), default=NEVER_NS)
+        later = [view for view in told if broker not in view.brokers and known_ns < view.invoke_ns]
         missing = [view for view in later if judge.is_early(view, broker)]
         if missing:
             yield _dropped(history, server, broker, missing)

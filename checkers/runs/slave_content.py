@@ -51,8 +51,8 @@ def _keeps_its_log(history: History, facts: RunFacts) -> Bools:
     """By row of ``ops``: nothing took anything from the log of its broker."""
     ops, queues = history.ops, history.queues
     whole = [broker for broker in sorted(set(queues.broker.values)) if not data_losses(facts, broker)]
-    mine = [queue for queue in queues.queue.tolist() if queues.broker_of(queue) in whole]
-    return np.isin(ops.queue, mine)
+    judged = [queue for queue in queues.queue.tolist() if queues.broker_of(queue) in whole]
+    return np.isin(ops.queue, judged)
 
 
 def _known(history: History, facts: RunFacts, of_read: Ints) -> tuple[Ints, Ints]:

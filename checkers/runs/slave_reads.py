@@ -97,9 +97,9 @@ def _latest(history: History, claims: Ints) -> Ints:
 def _promised_behind(history: History, row: int, known: Mapping[int, _Queue]) -> int:
     """How many messages with SEND_OK the answer lacked."""
     ops = history.ops
-    its = known[int(ops.queue[row])]
-    first = int(np.searchsorted(its.offset, ops.offset[row]))
-    return int((its.promised[first:] & (its.since[first:] < ops.invoke_ns[row])).sum())
+    held = known[int(ops.queue[row])]
+    first = int(np.searchsorted(held.offset, ops.offset[row]))
+    return int((held.promised[first:] & (held.since[first:] < ops.invoke_ns[row])).sum())
 
 
 def _measures(history: History, answered: Bools, claims: Ints, late: Freshness) -> dict[str, object]:
@@ -138,8 +138,8 @@ def _known(history: History, facts: RunFacts, queue: int) -> _Queue:
 def _shown_by_masters(history: History, facts: RunFacts, queue: int) -> tuple[Ints, Ints]:
     ops, reads = history.ops, history.reads
     of_read = ops.rows(reads.op)
-    mine = (ops.queue == queue) & ops.f.mask("pull") & ~of_slaves(history, facts)
-    index = np.flatnonzero(mine[of_read])
+    pulls = (ops.queue == queue) & ops.f.mask("pull") & ~of_slaves(history, facts)
+    index = np.flatnonzero(pulls[of_read])
     return reads.offset[index], ops.complete_ns[of_read[index]]
 
 
@@ -148,12 +148,12 @@ def _freshness(history: History, claims: Ints, known: Mapping[int, _Queue]) -> F
     late = np.zeros(len(claims), dtype=np.int64)
     behind = np.zeros(len(claims), dtype=np.int64)
     for index, row in enumerate(claims.tolist()):
-        its = known[int(ops.queue[row])]
-        first = int(np.searchsorted(its.offset, ops.offset[row]))
-        there = its.since[first:] < ops.invoke_ns[row]
-        behind[index] = len(np.unique(its.offset[first:][there]))
-        if first < len(its.offset):
-            late[index] = max(0, int(ops.invoke_ns[row]) - int(its.latest[first]))
+        held = known[int(ops.queue[row])]
+        first = int(np.searchsorted(held.offset, ops.offset[row]))
+        there = held.since[first:] < ops.invoke_ns[row]
+        behind[index] = len(np.unique(held.offset[first:][there]))
+        if first < len(held.offset):
+            late[index] = max(0, int(ops.invoke_ns[row]) - int(held.latest[first]))
     return Freshness(late, behind)
 
 
@@ -169,13 +169,13 @@ def _lacking(
         node, queue = ops.node[row], int(ops.queue[row])
         if (node, queue) in told or _may_differ(facts, facts.cluster.broker_of(node), int(ops.invoke_ns[row])):
             continue
-        its = known[queue]
-        first = int(np.searchsorted(its.offset, ops.offset[row]))
-        lacking = first + np.flatnonzero(its.promised[first:] & (its.since[first:] < ops.invoke_ns[row]))
+        held = known[queue]
+        first = int(np.searchsorted(held.offset, ops.offset[row]))
+        lacking = first + np.flatnonzero(held.promised[first:] & (held.since[first:] < ops.invoke_ns[row]))
         for index in lacking.tolist():
-            if not _is_excused(facts, contract, node, int(its.since[index]), int(ops.invoke_ns[row])):
+            if not _is_excused(facts, contract, node, int(held.since[index]), int(ops.invoke_ns[row])):
                 told.add((node, queue))
-                yield _lacks(history, facts, row, int(its.row[index]), len(lacking))
+                yield _lacks(history, facts, row, int(held.row[index]), len(lacking))
                 break
 
 

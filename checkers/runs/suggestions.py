@@ -91,9 +91,9 @@ def _missing(history: History, rows: Ints) -> Iterator[Anomaly]:
 
 def _wrong(history: History, facts: RunFacts, node: str, rows: Ints) -> Iterator[Anomaly]:
     ops = history.ops
-    mine = rows[ops.node.mask(node)[rows]]
+    answers = rows[ops.node.mask(node)[rows]]
     properties = facts.nodes.get(node, {})
-    to_slave = mine[ops.suggested[mine] > MASTER_ID]
+    to_slave = answers[ops.suggested[answers] > MASTER_ID]
     found = ops.status.mask("FOUND")
     if properties.get("slaveReadEnable", "false") != "true":
         yield from _one(history, node, to_slave, "it may not be read from")
@@ -103,7 +103,7 @@ def _wrong(history: History, facts: RunFacts, node: str, rows: Ints) -> Iterator
     if not is_exact and _log_bytes(history, facts, node) < limit:
         yield from _one(history, node, to_slave, "the whole log is in its memory")
     if is_exact:
-        to_master = mine[found[mine] & (ops.suggested[mine] == MASTER_ID)]
+        to_master = answers[found[answers] & (ops.suggested[answers] == MASTER_ID)]
         far = to_master[_behind_at_least(history, facts, node, to_master) > limit]
         yield from _one(history, node, far, f"the reader was more than {limit} bytes behind", "the master")
 
@@ -178,8 +178,8 @@ def _unasked(history: History, facts: RunFacts) -> Iterator[Anomaly]:
 def _sent_there(history: History, pulls: Ints, row: int) -> bool:
     """Whether the last answer in the queue, to anybody of the group, or one under way, suggested a slave."""
     ops = history.ops
-    mine = pulls[(ops.queue[pulls] == ops.queue[row]) & (ops.invoke_event[pulls] < ops.invoke_event[row])]
-    answered = mine[(ops.suggested[mine] >= 0) & (ops.complete_event[mine] < ops.invoke_event[row])]
+    earlier = pulls[(ops.queue[pulls] == ops.queue[row]) & (ops.invoke_event[pulls] < ops.invoke_event[row])]
+    answered = earlier[(ops.suggested[earlier] >= 0) & (ops.complete_event[earlier] < ops.invoke_event[row])]
     return bool(len(answered)) and bool((ops.suggested[answered[-2:]] > MASTER_ID).any())
 
 

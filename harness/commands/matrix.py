@@ -169,8 +169,8 @@ def _table(plan: Plan, cells: list[Cell], terminal: Terminal) -> str:
     down, across = (plan.columns, plan.rows) if is_turned else (plan.rows, plan.columns)
     table = Table(Column(no_wrap=True), *(Column(_head(name), overflow="fold") for name in across))
     for name in down:
-        its = [found.get((other, name) if is_turned else (name, other)) for other in across]
-        texts = [Text(_cell_text(c), style=OUTCOME_COLOURS[c.outcome.name]) if c else Text("–") for c in its]
+        line = [found.get((other, name) if is_turned else (name, other)) for other in across]
+        texts = [Text(_cell_text(c), style=OUTCOME_COLOURS[c.outcome.name]) if c else Text("–") for c in line]
         table.add_row(name, *texts)
     has_colour = terminal.style("x", "red") != "x"
     console = Console(

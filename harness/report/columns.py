@@ -86,8 +86,8 @@ def lanes(history: History) -> tuple[Ints, list[str]]:
     row = np.searchsorted(queues.queue, ops.queue)
     known = (ops.queue >= 0) & (row < len(queues))
     for side, f in enumerate((("send",), READS)):
-        mine = known & ops.f.mask(*f)
-        lane[mine] = of_queue[row[mine]] * 2 + side
+        in_lane = known & ops.f.mask(*f)
+        lane[in_lane] = of_queue[row[in_lane]] * 2 + side
     return lane, [f"{side} {label}" for label in places for side in ("sends to", "reads of")]
 
 

@@ -134,10 +134,10 @@ def _operations(history: History) -> list[list[str]]:
     ops = history.ops
     rows = []
     for f in ops.f.values:
-        mine = ops.f.mask(f)
-        cells = [f"{int((mine & ops.outcome.mask(outcome)).sum()):,}" for outcome in OUTCOMES]
-        taken = (ops.complete_ns - ops.invoke_ns)[mine & (ops.complete_ns >= 0)]
-        rows.append([f, f"{int(mine.sum()):,}", *cells, *(_milliseconds(taken, q) for q in (0.5, 0.99))])
+        of_kind = ops.f.mask(f)
+        cells = [f"{int((of_kind & ops.outcome.mask(outcome)).sum()):,}" for outcome in OUTCOMES]
+        taken = (ops.complete_ns - ops.invoke_ns)[of_kind & (ops.complete_ns >= 0)]
+        rows.append([f, f"{int(of_kind.sum()):,}", *cells, *(_milliseconds(taken, q) for q in (0.5, 0.99))])
     return rows
 
 

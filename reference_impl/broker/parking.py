@@ -112,8 +112,8 @@ class ParkedPulls(Generic[Request]):
         return taken
 
     def _leave(self, pull: Parked[Request], key: int) -> None:
-        its = self._by_link[pull.link]
-        del its[key]
-        if not its:
+        parked = self._by_link[pull.link]
+        del parked[key]
+        if not parked:
             del self._by_link[pull.link]
         self._shares.add(pull.link, -pull.size)

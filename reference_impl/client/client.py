@@ -181,7 +181,7 @@ class Client:
 
     def _status(self, group: str, topic: str) -> Command:
         """RocketMQ: ClientRemotingProcessor#getConsumeStatus."""
-        known = [its for part in self.parts for its in part.progress(group, topic).items()]
+        known = [entry for part in self.parts for entry in part.progress(group, topic).items()]
         own = {bodies.MessageQueue(queue.broker_name, queue.queue_id, queue.topic): offset for queue, offset in known}
         return Command(ResponseCode.SUCCESS, body=bodies.write_consumer_status(own, {}))
 

@@ -142,7 +142,11 @@ class PullConsumer(Part):
         if group != self.settings.group:
             return {}
         positions = self._positions.items()
-        return {queue: its.committed for queue, its in positions if queue.topic == topic and its.committed != UNKNOWN}
+        return {
+            queue: position.committed
+            for queue, position in positions
+            if queue.topic == topic and position.committed != UNKNOWN
+        }
 
     # --- Part -------------------------------------------------------------------------------------------------------
 

@@ -231,8 +231,8 @@ class PushConsumer(Part):
             del self._asking[topic]
             if not isinstance(answer, CallFailed) and answer.code == 0 and not self._resets:  # else: keep what we have
                 members = sorted(read_json(answer.body, ConsumerIds).consumer_id_list)
-                mine = allocate(sorted(self.client.routes.subscribe_queues(topic)), members, self.client.client_id)
-                self._own(env, topic, tuple(mine))
+                share = allocate(sorted(self.client.routes.subscribe_queues(topic)), members, self.client.client_id)
+                self._own(env, topic, tuple(share))
 
         request = Command(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": self.settings.group})
         timeout_ns = self.client.settings.call_timeout_ns

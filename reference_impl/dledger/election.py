@@ -153,8 +153,8 @@ def _ask_all(turn: Turn) -> None:
     member, settings, tail = turn.member, turn.settings, turn.tail
     member.rounds += 1
     member.round = VoteRound(member.rounds, member.term)
-    mine = VoteRequest(ledger_end_index=tail.end, ledger_end_term=tail.end_term, **turn.base(settings.self_id))
-    answer = _answer(turn, mine, judge(turn, mine))
+    own = VoteRequest(ledger_end_index=tail.end, ledger_end_term=tail.end_term, **turn.base(settings.self_id))
+    answer = _answer(turn, own, judge(turn, own))
     member.round.answers[settings.self_id] = (answer.vote_result, answer.term)
     for peer in settings.others:
         request = VoteRequest(ledger_end_index=tail.end, ledger_end_term=tail.end_term, **turn.base(peer))

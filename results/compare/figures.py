@@ -80,9 +80,9 @@ def _recovery_ms(history: History, facts: RunFacts, fault: FaultFact) -> float:
     longest = 0
     for row in range(len(queues)):
         if queues.broker[row] in hit:
-            mine = (
+            answered = (
                 sends & (ops.queue == queues.queue[row]) & ops.outcome.mask("ok") & (ops.invoke_ns >= fault.inject_ns)
             )
-            back_ns = int(ops.complete_ns[mine].min()) if mine.any() else end_ns
+            back_ns = int(ops.complete_ns[answered].min()) if answered.any() else end_ns
             longest = max(longest, back_ns - fault.inject_ns)
     return longest / 1e6

@@ -104,7 +104,7 @@ def compare(first: Iterable[Measured], second: Iterable[Measured], names: tuple[
         cells[pair[0].cell].append(pair)
     return Comparison(
         *names, len(pairs), len(sides[0].keys() ^ sides[1].keys()), judged(pairs),
-        {cell: judged(its) for cell, its in sorted(cells.items())},
+        {cell: judged(runs) for cell, runs in sorted(cells.items())},
     )  # fmt: skip
 
 
