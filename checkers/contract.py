@@ -210,6 +210,10 @@ class Contract:
     """Where lists of modes put it."""
     replication_lag_ns: int = 0
     """How long a slave may take for what its master has acknowledged, undisturbed; 0 where there are no slaves."""
+    forced_within_ns: int = 0
+    """Where a majority answers: how long what a member has stays in its memory alone."""
+    caught_up_within_ns: int = 0
+    """Where a majority answers: when a member that is with its leader again has all that the leader has."""
     reading: ReadingPromise | None = None
     """What consumer groups may rely on; ``None``: nothing is said about them."""
 
@@ -280,6 +284,8 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         acknowledged_by=document["acknowledged_by"],
         order=document["order"],
         replication_lag_ns=_ns(document.get("replication_lag_s", 0)),
+        forced_within_ns=_ns(document.get("forced_within_s", 0)),
+        caught_up_within_ns=_ns(document.get("caught_up_within_s", 0)),
         reading=_reading(document["reading"]) if document["reading"].get("commits") else None,
     )
 

@@ -64,6 +64,8 @@ class OperatorRole(MeasuringClient):
         self._settling: list[_Settling] = []
         self._infos: dict[str, ClusterInfo] = {}
         """What each NameServer has told last."""
+        self.mends_moved = False
+        """Whether who serves a name anew is asked for its topic: from the moment on at which there is one."""
 
     def on_start(self, env: Environment) -> None:
         if self.stage.addressing.roles_move:
@@ -82,7 +84,21 @@ class OperatorRole(MeasuringClient):
         self._infos.pop(server, None)
         if isinstance(answer, Command) and answer.code == ResponseCode.SUCCESS:
             self._infos[server] = read_json(answer.body, ClusterInfo)
+        served = {queue.broker: self._server_of(queue) for queue in reversed(self.stage.queues)}
         self.learn_roles()
+        for queue in reversed(self.stage.queues):
+            if self.mends_moved and self._server_of(queue) != served[queue.broker]:
+                served[queue.broker] = self._server_of(queue)
+                self._mend_moved(env, queue)
+
+    def _server_of(self, queue: QueueAddress) -> str:
+        return self.stage.addressing.at(queue).node
+
+    def _mend_moved(self, env: Environment, queue: QueueAddress) -> None:
+        """Another serves this name: unless somebody is looking already, see whether it has the topic."""
+        its = [s for s in self._settling if s.queue.broker == queue.broker]
+        if all(s.is_settled or s.is_given_up for s in its):
+            self.settle(env, queue, is_mending=True)
 
     def learn_roles(self) -> None:
         """Of what NameServers have told last, in their order."""
@@ -233,6 +249,7 @@ class Operator:
     def create_topics(self, deadline_ns: int) -> None:
         """The topic on whoever serves each name, and its route on every NameServer."""
         process = Process(self.stage.recorder.process())
+        self.role.mends_moved = True
         for queue in self._first_queue.values():
             self._until(deadline_ns, partial(self._topic_missing, process, queue), "no topic on {}")
         self._until(deadline_ns, self._unrouted, "the topic is not routed: {}")

@@ -5,7 +5,8 @@ Question: a checker meets the name of a node. Is it a broker's, which broker's, 
 Model. Members come from ``run.json``: each node's RocketMQ properties and its target (``rocketmq:4.9.7``, ``reference``
 with its property ``release``). A member that has a broker name is a broker, by its ``brokerId`` a master (0) or a
 slave; any other one is a NameServer. Roles move: a fault that *promotes* a slave makes it a master from the act to the
-heal, and where members elect a leader among themselves (events ``became_master``) it is master until the next one is.
+heal, and where members elect a leader among themselves it is master until the next one is (events ``became_master``;
+of brokers that tell nothing themselves, when the NameServers named it, notes ``serves``).
 
     first_master   as configured at the beginning; its log is the log of the broker where roles do not move
     masters        all who were master some time between two instants
@@ -61,6 +62,8 @@ class Mastership:
     end_ns: int = NEVER_NS
     is_elected: bool = False
     """By the members of its group, not by an operator."""
+    event: int = -1
+    """That tells of an election."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +128,14 @@ class Cluster:
 
     def first_master(self, broker: str) -> str:
         """Who is configured to be master at the beginning."""
+        if elected := self.elections(broker):
+            return elected[0].node
         found = [node for node in self.nodes_of(broker) if self.members[node].is_first_master]
-        if found:
-            return found[0]
-        elected = self.masterships.get(broker, ())
-        return elected[0].node if elected else f"{broker}-{MASTER_ID}"
+        return found[0] if found else f"{broker}-{MASTER_ID}"
+
+    def elections(self, broker: str) -> list[Mastership]:
+        """Who was elected by the members of *broker*, in order; empty where nobody is."""
+        return [mastership for mastership in self.masterships.get(broker, ()) if mastership.is_elected]
 
     def master_at(self, broker: str, ns: int) -> str:
         """Who acts as master at that instant; of two at a time the one that was made so last."""
@@ -240,18 +246,31 @@ def _elected(members: Mapping[str, Member], events: Events | None) -> dict[str, 
     """Who became master by an election; each until the next one."""
     if events is None:
         return {}
-    rows = (events.kind.mask("role") & events.step.mask("became_master")).nonzero()[0].tolist()
-    by_broker: dict[str, list[tuple[int, str]]] = {}
-    for row in rows:
-        node = events.node[row]
-        by_broker.setdefault((members.get(node) or _named(node)).broker, []).append((int(events.ns[row]), node))
-    return {
-        broker: [
-            Mastership(node, ns, elected[index + 1][0] if index + 1 < len(elected) else NEVER_NS, is_elected=True)
-            for index, (ns, node) in enumerate(elected)
-        ]
-        for broker, elected in by_broker.items()
-    }
+    told = events.kind.mask("role") & events.step.mask("became_master")
+    listed = events.kind.mask("note") & events.step.mask("serves")
+    by_broker: dict[str, list[tuple[int, str, int]]] = {}
+    for rows in (told, listed):
+        known = frozenset(by_broker)
+        for row in rows.nonzero()[0].tolist():
+            node = events.node[row]
+            broker = (members.get(node) or _named(node)).broker
+            if broker not in known and (rows is told or _elects(members, broker)):
+                by_broker.setdefault(broker, []).append((int(events.ns[row]), node, int(events.event[row])))
+    return {broker: _in_turn(elected) for broker, elected in by_broker.items()}
+
+
+def _elects(members: Mapping[str, Member], broker: str) -> bool:
+    """Whether the nodes of *broker* are configured as members of a group."""
+    its = (member for member in members.values() if member.broker == broker)
+    return any(member.properties.get("enableDLegerCommitLog") == "true" for member in its)
+
+
+def _in_turn(elected: list[tuple[int, str, int]]) -> list[Mastership]:
+    ends = [ns for ns, _, _ in elected[1:]]
+    return [
+        Mastership(node, ns, end_ns, is_elected=True, event=event)
+        for (ns, node, event), end_ns in zip(elected, [*ends, NEVER_NS], strict=True)
+    ]
 
 
 def _assignments(text: str) -> dict[str, str]:

@@ -78,8 +78,8 @@ def of_slaves(history: History, facts: RunFacts) -> Bools:
     """Operations that were asked of a slave; where members elect their master, of who was no master just then."""
     ops, cluster = history.ops, facts.cluster
     mask = ops.node.mask(*(node for node in ops.node.values if cluster.is_slave(node)))
-    for broker, masterships in cluster.masterships.items():
-        elected = [mastership for mastership in masterships if mastership.is_elected]
+    for broker in cluster.masterships:
+        elected = cluster.elections(broker)
         of_broker = ops.node.mask(*cluster.nodes_of(broker)) if elected else np.zeros(len(ops), dtype=np.bool_)
         led = np.zeros(len(ops), dtype=np.bool_)
         for mastership in elected:

@@ -166,6 +166,12 @@ def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int
     promises = [facts.promise(fault) for fault in hits]
     allowed = any(promise is not None and promise.unreachable for promise in promises)
     cause = f"after {hits[-1].words()}" if hits else "although no fault had hit it"
+    elected = [its.begin_ns for its in facts.cluster.elections(broker)[1:] if its.begin_ns <= instants[0]]
+    if elected and not allowed:  # tables are no part of a group's log
+        allowed, cause = (
+            True,
+            f"after an election at {seconds(elected[-1])}, not having copied it from its leader before",
+        )
     sentence = (
         f"{node} answered at {seconds(instants[0])} that the topic does not exist, {cause}: its messages were "
         f"unreachable until the topic was created again."

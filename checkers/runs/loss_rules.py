@@ -24,6 +24,8 @@ Time during which the node was paused or dead does not count: its flush thread d
 failure: loss without such an act, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
 none}``).
 
+What a group has lost is judged by :mod:`checkers.runs.group_loss`.
+
 Limits. The slack (contract, by backend) covers late timers and the duration of the force itself.
 """
 
@@ -39,6 +41,7 @@ from checkers.history.history import History, seconds
 from checkers.history.ledger import WEAK, Ledger, ack_ns
 from checkers.history.spans import Span, back_by, length_ns, union, within
 from checkers.runs.flush_progress import FlushRule, overdue
+from checkers.runs.group_loss import elections_that_lose, judge_group_loss
 from checkers.runs.loss_takers import alive_at, last_seen, takers
 from checkers.runs.replication_bound import acknowledged_alone, replicated_until
 from checkers.runs.resurrection import is_returned, judge_returned, returned
@@ -88,21 +91,18 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
 
 
 def data_losses(facts: RunFacts, broker: str) -> list[FaultFact]:
-    """Faults that took data from those whose word SEND_OK was, and were not seen to have done nothing, in order: from
-    the master of *broker*; where a majority answers for a message, from a majority of its nodes at once."""
-    return [f for f in facts.faults if f.takes() and f.effective != 0 and _hits_who_answered(facts, f, broker)]
-
-
-def _hits_who_answered(facts: RunFacts, fault: FaultFact, broker: str) -> bool:
-    if not facts.waits_for_majority():
-        return facts.hits(fault, broker)
-    nodes = facts.cluster.nodes_of(broker)
-    return 2 * len([node for node in nodes if node in fault.left]) > len(nodes)
+    """Faults that took data from the master of *broker*, and were not seen to have done nothing, in order; where a
+    majority answers for a message, elections after which something may be missing."""
+    if facts.waits_for_majority():
+        return elections_that_lose(facts, broker)
+    return [f for f in facts.faults if f.takes() and f.effective != 0 and facts.hits(f, broker)]
 
 
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:
-    losses = data_losses(facts, broker)
     stored = stored_by(history, ledger, broker)
+    if facts.waits_for_majority():
+        return judge_group_loss(history, facts, ledger, broker, stored, lost)
+    losses = data_losses(facts, broker)
     can_take = takers(history, ledger, losses, stored, lost, last_seen(history, facts, ledger, lost))
     unexplained = lost[np.array([not can for can in can_take], dtype=np.bool_)]
     found = _without_loss(history, facts, ledger, broker, unexplained)

@@ -85,10 +85,9 @@ def epoch_of(history: History, ledger: Ledger, cuts: list[FaultFact], messages: 
 
 
 def last_seen(history: History, facts: RunFacts, ledger: Ledger, lost: Ints) -> Ints:
-    """The event at which each message was last known to be on its master: it was sent, or read there. Where a majority
-    answers for it, only sent: who outlives a lost majority shows what it has until the others lead without it."""
+    """The event at which each message was last known to be on its master: it was sent, or read there."""
     seen = history.ops.invoke_event[ledger.row[lost]].copy()
-    if not ledger.seen[lost].any() or facts.waits_for_majority():
+    if not ledger.seen[lost].any():
         return seen
     of_master = history.ops.f.mask("pull", "drain") & ~of_slaves(history, facts)
     on_master = of_master[history.ops.rows(history.reads.op)]
