@@ -8,7 +8,8 @@ build must not take it for a success. Properties carry seed, backend, target, ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
@@ -36,36 +37,61 @@ def check(path: Path) -> None:
         path.unlink()
 
 
+@dataclass(frozen=True)
+class Case:
+    """One run as such files want it. ``text``: what a person reads where it did not pass."""
+
+    classname: str
+    name: str
+    outcome: Outcome
+    headline: str
+    text: str
+    properties: Mapping[str, str]
+
+
 def write(path: Path, results: Sequence[RunResult]) -> None:
     """Replace *path*; its folder is made."""
-    counts = {name: str(sum(_ELEMENTS.get(r.outcome) == name for r in results)) for name in _ELEMENTS.values()}
+    write_cases(path, [_case_of(result) for result in results])
+
+
+def write_cases(path: Path, cases: Sequence[Case]) -> None:
+    """Replace *path*; its folder is made."""
+    counts = {name: str(sum(_ELEMENTS.get(case.outcome) == name for case in cases)) for name in _ELEMENTS.values()}
     suite = Xml.Element(
         "testsuite",
         name="mqchaos",
-        tests=str(len(results)),
+        tests=str(len(cases)),
         failures=counts["failure"],
         errors=counts["error"],
         skipped="0",
     )
-    for result in results:
-        suite.append(_case(result))
+    for case in cases:
+        suite.append(_element(case))
     root = Xml.Element("testsuites")
     root.append(suite)
     path.parent.mkdir(parents=True, exist_ok=True)
     Xml.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _case(result: RunResult) -> Xml.Element:
-    name = f"{result.scenario}[{result.backend}-{result.target}-{seed_text(result.seed)}]"
-    case = Xml.Element("testcase", classname=f"mqchaos.{result.backend}", name=name)
-    properties = Xml.SubElement(case, "properties")
-    for key, value in _properties(result).items():
+def _case_of(result: RunResult) -> Case:
+    return Case(
+        f"mqchaos.{result.backend}",
+        f"{result.scenario}[{result.backend}-{result.target}-{seed_text(result.seed)}]",
+        result.outcome,
+        headline(result),
+        "\n".join(lines_of(result, report=str(result.folder or ""), replay=result.replay_command)),
+        _properties(result),
+    )
+
+
+def _element(case: Case) -> Xml.Element:
+    element = Xml.Element("testcase", classname=case.classname, name=case.name)
+    properties = Xml.SubElement(element, "properties")
+    for key, value in case.properties.items():
         Xml.SubElement(properties, "property", name=key, value=value)
-    if element := _ELEMENTS.get(result.outcome):
-        Xml.SubElement(case, element, message=_printable(headline(result))).text = _printable(
-            "\n".join(lines_of(result, report=str(result.folder or ""), replay=result.replay_command))
-        )
-    return case
+    if bad := _ELEMENTS.get(case.outcome):
+        Xml.SubElement(element, bad, message=_printable(case.headline)).text = _printable(case.text)
+    return element
 
 
 def _properties(result: RunResult) -> dict[str, str]:

@@ -21,16 +21,10 @@ asked for in the simulator only.
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from checkers.contract import contract_of
@@ -43,12 +37,11 @@ from harness.backends.table import DEFAULT, backend_named
 from harness.errors import HarnessError, UsageError
 from harness.harms import harm_of_verb
 from harness.modes import MODES, Flush
+from harness.pool import JOBS, run_at_once
 from harness.scenario import SECOND, Scenario, Topology, Workload
 
 if TYPE_CHECKING:
     from harness.run import Keep, RunResult
-
-JOBS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -243,46 +236,8 @@ def run_matrix(plan: Plan, jobs: int = JOBS) -> Iterator[Report]:
     if not backend_named(plan.backend).runs_at_once:
         yield from (run_one(plan, row, column, seed) for seed in plan.seeds for row, column in plan.cells())
         return
-    tasks = ((row, column, seed) for seed in plan.seeds for row, column in plan.cells())
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin_worker) as pool:
-        pending: set[Future[Report]] = set()
-        try:
-            for task in tasks:
-                pending.add(pool.submit(run_one, plan, *task))
-                if len(pending) >= 4 * jobs:
-                    yield from _finished(pending)
-            while pending:
-                yield from _finished(pending)
-        except BrokenProcessPool as error:
-            raise HarnessError("a worker process died", hint="out of memory? try --jobs 1") from error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _finished(pending: set[Future[Report]]) -> Iterator[Report]:
-    """Wait for the next ones and take them out; in the order of row, column and seed, not of a set. When a worker has
-    died, those that were done before come first, then ``BrokenProcessPool``."""
-    done, _ = wait(pending, return_when=FIRST_COMPLETED)
-    pending -= done
-    whole = [future.result() for future in done if future.exception() is None]
-    yield from sorted(whole, key=lambda report: (report.row, report.column, report.seed))
-    for future in done:
-        future.result()
-
-
-def _begin_worker() -> None:
-    """Ctrl-C, SIGTERM and a closed terminal may go to the whole process group; the parent decides what ends. With it
-    everybody does."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
+    tasks = ((plan, row, column, seed) for seed in plan.seeds for row, column in plan.cells())
+    yield from run_at_once(run_one, tasks, jobs, lambda report: (report.row, report.column, report.seed))
 
 
 def run_one(plan: Plan, row: str, column: str, seed: int) -> Report:

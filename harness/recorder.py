@@ -257,7 +257,7 @@ class Recorder:
         """Hand gathered lines to the operating system: they survive the harness's death, not the machine's."""
         self._hash.update(self._buffer)
         if self._file:
-            _write_all(self._file, self._buffer)
+            _write_all(self._file, bytes(self._buffer))
         else:
             self._written += self._buffer
         self._buffer.clear()
@@ -456,7 +456,10 @@ def write_tables(columns: Columns, folder: Path) -> None:
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
 
 
-def _write_all(file: BinaryIO, data: bytearray) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[file.write(view) :]
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    """``OSError`` with the file's name."""
+    try:
+        while data:
+            data = data[file.write(data) :]
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file.name) from error

@@ -37,12 +37,24 @@ JOURNAL_MIB = 4
 
 
 def make_image(image: Path, size_mib: int) -> None:
-    """A sparse file of *size_mib* MiB with an empty ext4 in it."""
+    """A file of *size_mib* MiB with an empty ext4 in it. All of it is reserved now: a disk that others fill later must
+    not look like a broker's that fails. ``OSError`` (ENOSPC) where there is no room."""
     with open(image, "xb") as file:
         file.truncate(size_mib << 20)
-    # Nothing reserved for root and no lazy initialisation: the kernel would go on writing long after the mount.
-    features = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
-    call(["mkfs.ext4", "-q", "-F", "-m", "0", "-J", f"size={JOURNAL_MIB}", "-E", features, str(image)], timeout_s=30)
+        # Nothing reserved for root and no lazy initialisation: the kernel would go on writing long after the mount.
+        features = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
+        call(
+            ["mkfs.ext4", "-q", "-F", "-m", "0", "-J", f"size={JOURNAL_MIB}", "-E", features, str(image)], timeout_s=30
+        )
+        _reserve(file.fileno(), image, size_mib << 20)
+
+
+def _reserve(descriptor: int, image: Path, size: int) -> None:
+    """After mkfs, which makes holes where it wants zeros."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(image)) from error
 
 
 def attach(image: Path) -> str:

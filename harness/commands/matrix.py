@@ -14,6 +14,7 @@ from harness.terminal import OUTCOME_COLOURS, Terminal, Ticker
 
 if TYPE_CHECKING:
     from harness.errors import HarnessError
+    from harness.junit import Case
     from harness.matrix import Cell, Plan, Report
 
 EPILOG = """\
@@ -35,7 +36,8 @@ COLUMNS_MAX = 8
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``matrix``."""
-    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, JOBS, NAMES, ROWS
+    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, NAMES, ROWS
+    from harness.pool import JOBS
 
     parser.epilog = EPILOG
     parser.add_argument("--seeds", default="20", metavar="N|A..B", help="seeds of every cell (default: 20)")
@@ -65,18 +67,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="which run folders stay (default: failures)",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
 
 
 def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run the grid and show it."""
+    from harness import junit
     from harness.backends.table import backend_named
     from harness.commands.fetch import make_ready
     from harness.errors import EXIT_INTERRUPTED
     from harness.matrix import cells_of
+    from harness.runfolder import RUNS, check_place
     from harness.seeds import text
     from harness.summary import EXIT_CODES
 
     plan = _plan(arguments)
+    if arguments.junit:
+        junit.check(arguments.junit)
+    if plan.keep != "none":
+        check_place(plan.out or RUNS)
     make_ready(plan.target, terminal)
     where = f"one by one on {plan.backend}, {plan.target}"
     workers = f"{arguments.jobs} workers" if backend_named(plan.backend).runs_at_once else where
@@ -91,6 +100,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if not (is_whole := len(reports) == runs):
         why = "broken off" if trouble else "interrupted"
         terminal.result(f"{why}: {runs - len(reports)} of {runs} runs are missing")
+    if arguments.junit:
+        junit.write_cases(arguments.junit, [_case(plan, report) for report in reports])
     if trouble is not None:
         raise trouble
     return EXIT_CODES[max(cell.outcome for cell in cells)] if is_whole else EXIT_INTERRUPTED
@@ -100,11 +111,11 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     from harness import seeds
     from harness.errors import UsageError
     from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, NAMES, ROWS, Plan, chosen
+    from harness.pool import check_jobs
     from harness.preflight import check_fit
 
     check_defects(arguments.defect)
-    if not 1 <= arguments.jobs <= 64:
-        raise UsageError(f"--jobs {arguments.jobs} is not within 1 and 64")
+    check_jobs(arguments.jobs)
     check_fit(arguments.backend, arguments.target)
     plan = Plan(
         chosen("row", arguments.row, (row.name for row in ROWS), DEFAULT_ROWS),
@@ -212,6 +223,22 @@ def _finding(cell: Cell, terminal: Terminal) -> list[str]:
         return [f"{head}: {cell.reason or 'nothing was run'}"]
     lines = [f"{head}, seed {text(worst.seed)}: {worst.headline}"]
     return [*lines, f"  replay: {worst.replay}"] if worst.replay else lines
+
+
+def _case(plan: Plan, report: Report) -> Case:
+    from harness.junit import Case
+    from harness.seeds import text
+
+    name = f"{report.row} × {report.column}"
+    lines = [report.headline, *([f"replay: {report.replay}"] if report.replay else [])]
+    return Case(
+        f"mqchaos.{plan.backend}",
+        f"{name}[{plan.backend}-{plan.target}-{text(report.seed)}]",
+        report.outcome,
+        report.headline,
+        "\n".join(lines),
+        {"seed": text(report.seed), "backend": plan.backend, "target": plan.target, "run_dir": report.folder},
+    )
 
 
 def _document(plan: Plan, cells: list[Cell]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_world(parser)
     parser.add_argument("--seed", metavar="N", help="seed, as 7 or 0x1f (default: the scenario's, else a fresh one)")
     parser.add_argument("--seeds", metavar="N|A..B", help="run N consecutive seeds, or those of a range")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="worker processes for many seeds (default: 1)")
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug (repeatable)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of run folders (default: runs)")
     parser.add_argument(
@@ -72,6 +73,8 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run, show, and say how it went."""
     from harness import junit
     from harness.commands.fetch import make_ready
+    from harness.errors import EXIT_INTERRUPTED
+    from harness.pool import check_jobs
     from harness.preflight import check_fit
     from harness.scenario import find
     from harness.scenario_file import load
@@ -80,6 +83,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     if arguments.junit:
         junit.check(arguments.junit)
+    check_jobs(arguments.jobs)
     scenario = load(find(arguments.scenario))
     check_defects(arguments.defect)
     check_fit(arguments.backend, arguments.target)
@@ -87,9 +91,11 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     seeds = chosen(arguments.seed, arguments.seeds, scenario.seed)
     keep: Keep = arguments.keep or _default_keep(arguments.backend, len(seeds))
     call = Call(scenario, arguments.backend, arguments.target, tuple(arguments.defect), arguments.out, keep)
-    results = run_seeds(call, seeds, terminal)
+    results = run_seeds(call, seeds, terminal, arguments.jobs)
+    if not results:
+        return EXIT_INTERRUPTED
     _write_results(results, arguments, terminal)
-    if results and results[-1].interrupted and len(results) < len(seeds):
+    if len(results) < len(seeds):
         terminal.say(f"interrupted after {len(results)} of {len(seeds)} runs")
     return EXIT_CODES[max(result.outcome for result in results)]
 
@@ -139,12 +145,15 @@ class Call:
         )
 
 
-def run_seeds(call: Call, seeds: Sequence[int], terminal: Terminal) -> list[RunResult]:
-    """All seeds, one after another; fewer if interrupted. One seed is summed up, many get a line each."""
+def run_seeds(call: Call, seeds: Sequence[int], terminal: Terminal, jobs: int = 1) -> list[RunResult]:
+    """All seeds, one after another or *jobs* at once; fewer if interrupted. One is summed up, many get a line each."""
+    from harness.backends.table import backend_named
     from harness.seeds import text
 
     what = f"seed {text(seeds[0])}" if len(seeds) == 1 else f"{len(seeds)} seeds from {text(seeds[0])}"
     terminal.say(f"{call.scenario.name} on {call.backend}, {call.target}: {what}")
+    if jobs > 1 and len(seeds) > 1 and backend_named(call.backend).runs_at_once:
+        return _run_at_once(call, seeds, terminal, jobs)
     results: list[RunResult] = []
     with interruptible(terminal) as interrupt:
         for seed in seeds:
@@ -156,6 +165,28 @@ def run_seeds(call: Call, seeds: Sequence[int], terminal: Terminal) -> list[RunR
             if interrupt.presses:
                 break
     return results
+
+
+def _run_at_once(call: Call, seeds: Sequence[int], terminal: Terminal, jobs: int) -> list[RunResult]:
+    from harness.pool import run_at_once
+
+    results: list[RunResult] = []
+    with interruptible(terminal, ENDING_MANY) as interrupt:
+        running = run_at_once(run_one, ((call, seed) for seed in seeds), jobs, lambda result: result.seed)
+        for result in running:
+            results.append(result)
+            _show_line(result, terminal)
+            if interrupt.presses:
+                running.close()  # type: ignore[attr-defined]  # a generator
+                break
+    return sorted(results, key=lambda result: seeds.index(result.seed))
+
+
+def run_one(call: Call, seed: int) -> RunResult:
+    """One run, in a worker."""
+    from harness.run import Interrupt
+
+    return call.run(seed, Interrupt(), None)
 
 
 def _shown(ticker: Ticker) -> Callable[[Progress], None]:
@@ -175,6 +206,8 @@ def _show_line(result: RunResult, terminal: Terminal) -> None:
 
     name = terminal.outcome(result.outcome.name)
     terminal.result(f"{name}{' ' * (8 - len(result.outcome.name))}{text(result.seed):<12} {headline(result)}".rstrip())
+    if result.folder:
+        terminal.result(f"        report: {result.folder / 'report.html'}")
 
 
 def _write_results(results: Sequence[RunResult], arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -238,6 +271,8 @@ STOPPING: Final = (
     "healing and leaving",
 )
 """What is said of a first and of any further request to end."""
+
+ENDING_MANY: Final = ("no more runs begin; those under way go on to their ends", "already ending")
 
 
 ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -4,13 +4,18 @@ Question: what is a power cut for a process on this machine? With an image: ever
 real (``faults/mechanisms/loopfs.py``). With a plain folder it cannot be made real: the page cache belongs to the kernel
 and survives the process. So it is refused, never imitated.
 
-Limits. An image takes what is written to it, up to its size, from the disk that holds the temporary folder.
+Room. An image is reserved whole when it is made; a plain folder shares the disk of the temporary folder with everybody.
+Where that disk was full before or after a wait of the run, the run ends with an error: a broker that cannot write for
+that is not to blame. Images are looked at as well, since the kernel may turn zeros that it is to write into holes.
+
+Limits. A disk that others fill and empty again within one wait is not seen.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from errno import ENOSPC
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +25,7 @@ from faults.mechanisms import loopfs, pidfd, undo, witness
 from harness.backends.process.undo_steps import UndoSteps
 
 IMAGE_MIB = 256
+ROOM_BYTES = 16 << 20
 BALLAST = ".ballast"
 """The file that occupies a full disk, beside the node's own."""
 STILL_TIMEOUT_S = 5.0
@@ -36,6 +42,9 @@ class Disks(Protocol):
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
         """End *process* (``None``: it is dead already) and lose what was not forced; the disk is usable on return."""
+
+    def check_room(self) -> None:
+        """``OSError`` (ENOSPC) if nodes cannot write, and no fault of ours is the reason."""
 
     def fill(self, node: str, free_bytes: int) -> None:
         """Occupy the disk but for *free_bytes*; filling it again replaces what filled it before."""
@@ -75,6 +84,9 @@ class ImageDisks:
         loopfs.mount_device(self._devices[node], folder)
         return witness.lost_between(before, witness.take_snapshot(folder))
 
+    def check_room(self) -> None:
+        _check_room(self._scratch)
+
     def fill(self, node: str, free_bytes: int) -> None:
         self.release(node)
         size = space_of(self._folder(node))[0] - free_bytes
@@ -105,11 +117,19 @@ class FolderDisks:
     def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
         raise LeverRefused("a power cut needs a disk of its own for every node", self._why)
 
+    def check_room(self) -> None:
+        _check_room(self._scratch)
+
     def fill(self, node: str, free_bytes: int) -> None:
         raise LeverRefused("to fill a disk takes a disk of its own for every node", self._why)
 
     def release(self, node: str) -> None:
         """It never was full by our doing."""
+
+
+def _check_room(scratch: Path) -> None:
+    if space_of(scratch)[0] < ROOM_BYTES:
+        raise OSError(ENOSPC, "no room for the files of nodes", str(scratch))
 
 
 def space_of(folder: Path) -> tuple[int, int]:

@@ -269,7 +269,10 @@ class RealBackend:
         self._turning.after(delay_ns, action)
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
-        return self._turning.run_until(done, self._started_ns + deadline_ns)
+        self._disks.check_room()
+        is_done = self._turning.run_until(done, self._started_ns + deadline_ns)
+        self._disks.check_room()
+        return is_done
 
     def perform(self, work: Callable[[], T]) -> T:
         return self._turning.perform(work)

@@ -61,6 +61,19 @@ def test_a_run_that_passes_ends_with_its_report_and_how_to_see_it_again(typed, f
     assert (folder / "runs" / "latest").resolve().name == run
 
 
+def test_many_seeds_at_once_come_to_the_same_as_one_after_another(typed, folder: Path) -> None:
+    words = ("run", "small.yaml", "--seeds", "5..7", "--keep", "all", "--json")
+    code, out, _ = typed(*words)
+    at_once = typed(*words, "--jobs", "2")
+    assert (code, at_once[0]) == (EXIT_PASS, EXIT_PASS)
+    assert _hashes(at_once[1]) == _hashes(out)
+    assert sum("report: runs/" in line for line in at_once[2].splitlines() + at_once[1].splitlines()) >= 3
+
+
+def _hashes(out: str) -> list[tuple[str, str]]:
+    return [(run["seed"], run["history_sha256"]) for run in json.JSONDecoder().raw_decode(out[out.index("[") :])[0]]
+
+
 def test_a_run_that_breaks_a_promise_exits_one_and_says_which_message(typed) -> None:
     code, out, _ = typed("run", "small.yaml", "--seed", "5", "--defect", "skip-last-record")
     assert code == EXIT_FAIL

@@ -14,7 +14,10 @@ import pytest
 
 from checkers.runs.fault_efficacy import CANNOT_TELL
 from checkers.verdict import Outcome, Verdict
-from harness.errors import UsageError
+from harness import cli
+from harness.commands.matrix import _case
+from harness.errors import EXIT_USAGE, UsageError
+from harness.junit import write_cases
 from harness.matrix import (
     COLUMNS,
     NAMES,
@@ -125,6 +128,21 @@ def test_names_are_known_and_counted_once() -> None:
     assert chosen("fault", [], COLUMNS, ("pause",)) == ("pause",)
     with pytest.raises(UsageError, match="the matrix has no fault 'kil'"):
         chosen("fault", ["kil"], COLUMNS, ())
+
+
+def test_a_cell_is_a_case_of_junit(tmp_path: Path) -> None:
+    plan = Plan(("single-master/async",), ("kill",), (7,))
+    failed = Report("single-master/async", "kill", 7, Outcome.FAIL, "2 lost", replay="mqchaos replay x", folder="x")
+    write_cases(tmp_path / "m.xml", [_case(plan, failed)])
+    text = (tmp_path / "m.xml").read_text()
+    assert 'tests="1" failures="1" errors="0"' in text
+    assert 'name="single-master/async × kill[sim-reference-0x7]"' in text
+    assert '<failure message="2 lost">2 lost\nreplay: mqchaos replay x</failure>' in text
+
+
+def test_a_matrix_finds_a_place_where_nothing_can_be_written_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    assert cli.main(["matrix", "--seeds", "1", "--out", str(tmp_path / "runs")]) == EXIT_USAGE
 
 
 @pytest.fixture
