@@ -159,8 +159,12 @@ def operations(rng: np.random.Generator, ops: int, brokers: int, verb: str) -> d
     }
     readers = np.concatenate([count + rng.integers(0, pulls, len(kept)), count + pulls + queue[kept]])
     order = np.argsort(readers, kind="stable")
+    ops_read = readers[order]
+    begins = np.concatenate([[True], ops_read[1:] != ops_read[:-1]])
+    place = np.arange(len(ops_read))
     reads = {
-        "op": readers[order],
+        "op": ops_read,
+        "position": place - np.maximum.accumulate(np.where(begins, place, 0)),
         "message": np.concatenate([kept, kept])[order],
         "offset": np.concatenate([kept, kept])[order],
     }
@@ -176,7 +180,7 @@ def events(verb: str) -> dict[str, Any]:
                   ("fault", "heal_probe", 11 * SECOND, "f1", 1, "{}")]  # fmt: skip
     kind, step, ns, fault, effective, detail = (list(column) for column in zip(*steps, strict=True))
     return {"kind": kind, "step": step, "ns": ns, "fault": fault, "effective": effective, "detail": detail,
-            "event": list(range(10**6, 10**6 + len(steps))),
+            "event": list(range(10**9, 10**9 + len(steps))),
             "node": ["broker-a-0" if k == "fault" else "" for k in kind]}  # fmt: skip
 
 

@@ -53,12 +53,18 @@ class Rows:
             lost = self._tables["lost_messages"]
             return self._told(runs, len(runs), lost.filter(pc.equal(lost["run"], name)))
         runs = self._fitting(question)
-        return self._told(runs.slice(0, ROWS_MAX), len(runs), self._tables["lost_messages"].slice(0, 0))
+        return self._told(runs.slice(0, ROWS_MAX), len(runs), self._example(runs))
 
     def folder(self, run: str) -> Path | None:
         """Where the folder of *run* was when it came into the lake; ``None`` for a run that is not there."""
         found = self._losses.filter(pc.equal(self._losses["run"], run))["folder"].to_pylist()
         return Path(found[0]) if found else None
+
+    def _example(self, runs: pa.Table) -> pa.Table:
+        """A lost message of the worst run that lost one."""
+        losers = runs.filter(pc.greater(runs["lost"], 0)).slice(0, 1)
+        lost = self._tables["lost_messages"]
+        return lost.filter(pc.is_in(lost["run"], losers["run"].combine_chunks())).slice(0, 1)
 
     def _told(self, runs: pa.Table, fitting: int, lost: pa.Table) -> Answer:
         reports = [

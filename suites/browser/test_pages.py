@@ -57,8 +57,8 @@ def test_axe_finds_nothing_serious_on_the_dashboard(home: Path, reader: Reader, 
     reader.open(page, "" if address in ("cell", "run", "message") else address)
     for selector in {
         "cell": ["a.entry"],
-        "run": ["a[href*='#/run/']"],
-        "message": ["a[href*='#/run/']", "a[href*='/message/']"],
+        "run": ["td a[href*='#/run/']"],
+        "message": ["a[href*='/message/']"],
     }.get(address, []):
         before = reader.driver.current_url
         reader.click(selector)

@@ -51,6 +51,22 @@ def test_from_the_matrix_to_a_lost_message_and_the_report_of_its_run(serve: Serv
     assert reader.complaints() == []
 
 
+def test_questions_lead_to_their_answers(serve: Server, reader: Reader) -> None:
+    reader.open_url(serve.address)
+    for place, heading in (("loss", "How much is lost"), ("untested", "What was never tested")):
+        reader.click(f"button[data-to={place}]")
+        assert reader.focused().text == heading
+    reader.click("ul[aria-label=Questions] a[href*='/message/']")
+    reader.until(lambda: "Lost: message m" in reader.heading())
+    assert "cut_power hit broker-a-0" in reader.text("#explanation")
+    reader.open_url(f"{serve.address}#/?mode=multi-master&fault=kill")
+    assert "1 runs of brokers without planted bugs" in reader.heading()
+    assert "multi-master, async flush, kill" in reader.text("#recovery + div")
+    reader.open_url(f"{serve.address}#/releases")
+    assert "no difference shows in" in reader.text("#whole")
+    assert reader.complaints() == []
+
+
 def test_words_are_looked_for_in_all_runs(serve: Server, reader: Reader) -> None:
     reader.open_url(serve.address)
     box = reader.driver.find_element("css selector", "#find-run")

@@ -1,12 +1,13 @@
 // The first view: worst first, the matrix of modes and faults, losses, recoveries, what was never tested, all runs.
 const overview = {
+  CHARTED: 16,
   show(where) {
     const cells = model.chosen(model.cell_outcomes, where);
     const total = model.total(cells), make = page.make;
     const outcome = total.runs ? model.outcome(total) : "UNKNOWN";
     return [
       make("h1", {}, page.verdict(outcome), ` ${overview.headline(total, where)}`),
-      overview.filters(where),
+      overview.filters(where), overview.questions(cells, where),
       make("h2", { id: "worst" }, "Worst first"), overview.worst(cells, where),
       make("h2", { id: "matrix" }, "Deployment modes and faults"), overview.legend(), overview.matrix(cells, where),
       make("h2", { id: "loss" }, "How much is lost"), overview.losses(cells, where),
@@ -28,10 +29,18 @@ const overview = {
     const make = page.make, go = (name) => (event) => { location.hash = address.of([""], { ...where, [name]: event.target.value }); };
     const select = (name, title, choices) => make("label", {}, title, make("select", { id: `filter-${name}`, onchange: go(name) },
       choices.map(([value, words]) => make("option", { value, selected: (where[name] ?? "") === value }, words))));
+    const seen = (name) => [["", "all"], ...[...new Set(model.cell_outcomes.map((cell) => cell[name]))].sort().map((value) => [value, value === "none" ? "no fault" : value])];
     return make("div", { class: "filters", role: "search", "aria-label": "Filters" },
       select("world", "Broker and backend", [["", "all"], ...model.worlds().map((world) => [world, world])]),
-      select("bugs", "Brokers", [["", "without planted bugs"], ["planted", "with planted bugs"]]),
-      make("span", {}, address.link(["releases"], {}, "Compare two releases")));
+      select("mode", "Mode", seen("mode")), select("flush", "Flush", seen("flush")), select("fault", "Fault", seen("fault")),
+      select("bugs", "Brokers", [["", "without planted bugs"], ["planted", "with planted bugs"]]));
+  },
+  // What people come with; each leads to its answer.
+  questions(cells, where) {
+    const make = page.make, to = (id, words) => make("li", {}, make("button", { type: "button", class: "plain", "data-to": id, onclick: () => { const heading = document.getElementById(id); heading.tabIndex = -1; heading.scrollIntoView(); heading.focus({ preventScroll: true }); } }, words));
+    const one = model.lost_messages.find((row) => model.runs.get(row.run) && model.chosen([model.runs.get(row.run)], where).length);
+    return make("ul", { class: "legend", "aria-label": "Questions" }, to("loss", "How much is lost?"), to("recovery", "How long is it down?"), make("li", {}, address.link(["releases"], {}, "Did a release get worse?")),
+      to("untested", "What was never tested?"), one ? make("li", {}, address.link(["run", one.run, "message", String(one.message)], {}, "One lost message, and why")) : null);
   },
   // A cell's place in the list: broken promises, then what is unknown, then allowed losses.
   rank: (cell) => [cell.failed > 0 ? 0 : cell.unknown > 0 ? 1 : cell.lost > 0 ? 2 : 3, -(cell.failed / cell.runs), -(cell.lost_broken ?? 0), -cell.lost],
@@ -76,26 +85,26 @@ const overview = {
   losses(cells, where) {
     const lossy = cells.filter((cell) => cell.lost > 0).sort((a, b) => b.lost / b.acknowledged - a.lost / a.acknowledged);
     if (!lossy.length) return page.make("p", {}, "No acknowledged message was lost.");
-    const runs = model.chosen(model.losses, where), names = lossy.map((cell) => `${cellName(cell)} (${model.world(cell)})`);
-    const element = page.make("div", { class: "chart", style: `height:${Math.min(60, 7 + 2 * lossy.length)}rem` });
-    const points = lossy.flatMap((cell, row) => runs.filter((run) => run.fault === cell.fault && run.mode === cell.mode && run.flush === cell.flush && model.world(run) === model.world(cell))
+    const charted = lossy.slice(0, overview.CHARTED), runs = model.chosen(model.losses, where), names = charted.map((cell) => `${cellName(cell)} (${model.world(cell)})`);
+    const element = page.make("div", { class: "chart", style: `height:${7 + 2.6 * Math.min(lossy.length, overview.CHARTED)}rem` });
+    const points = charted.flatMap((cell, row) => runs.filter((run) => run.fault === cell.fault && run.mode === cell.mode && run.flush === cell.flush && model.world(run) === model.world(cell))
       .map((run) => ({ value: [run.lost, row], run, itemStyle: { color: page.colour(run.lost_broken ? "fail" : "allowed") } })));
-    page.chart(element, `Lost messages by run, for ${lossy.length} cells; the table below has the same figures`, () => ({
+    page.chart(element, `Lost messages by run, for ${charted.length} cells; the table below has the same figures`, () => ({
       grid: { left: 8, right: 24, top: 28, bottom: 8, containLabel: true },
       tooltip: { formatter: ({ data }) => `${data.run.run}<br>${data.value[0]} lost of ${data.run.acknowledged} acknowledged` },
       xAxis: { type: "value", name: "messages lost in a run", nameLocation: "middle", nameGap: 22, position: "top" },
       yAxis: { type: "category", data: names, inverse: true, axisLabel: { width: innerWidth < 700 ? 130 : 420, overflow: "break", fontSize: innerWidth < 700 ? 11 : 13 } },
       series: [{ type: "scatter", symbolSize: 9, data: points.map((point) => ({ ...point, itemStyle: { ...point.itemStyle, opacity: 0.6 } })), large: points.length > 5000 }],
     }), (chart) => chart.on("click", ({ data }) => { location.hash = address.of(["run", data.run.run]); }));
-    return page.make("div", {}, page.make("p", {}, `One dot a run${model.served ? ", of the worst" : ""}. Only messages that were answered with SEND_OK count.`), element,
-      page.make("details", {}, page.make("summary", {}, "As a table"), page.table("Acknowledged messages that were lost", [
+    return page.make("div", {}, page.make("p", {}, `One dot a run${model.served ? ", of the worst" : ""}${lossy.length > charted.length ? `; the ${charted.length} cells that lose the greatest share` : ""}. Only messages that were answered with SEND_OK count.`), element,
+      page.make("details", { open: true }, page.make("summary", {}, "As a table"), page.table("Acknowledged messages that were lost, the greatest share first", [
         { title: "cell", node: (cell) => page.make("a", { href: address.cell(cell, { ...where, world: model.world(cell) }) }, cellName(cell)), text: cellName },
         { title: "broker", text: model.world }, { title: "runs", text: (cell) => page.number(cell.runs), value: (cell) => cell.runs, numeric: true },
         { title: "runs with loss", text: (cell) => page.number(cell.with_loss), value: (cell) => cell.with_loss, numeric: true },
         { title: "lost", text: (cell) => page.number(cell.lost), value: (cell) => cell.lost, numeric: true },
         { title: "outside the contract", text: (cell) => page.number(cell.lost_broken), value: (cell) => cell.lost_broken, numeric: true },
         { title: "of 10,000 acknowledged", text: (cell) => page.number((cell.lost * 10000) / cell.acknowledged, 1), value: (cell) => cell.lost / cell.acknowledged, numeric: true },
-      ], lossy)));
+      ], lossy, { part: 12 })));
   },
   recoveries(where) {
     const rows = model.chosen(model.recovery_times, where).filter((row) => row.affected).sort((a, b) => (b.p90_ms ?? 1e12) - (a.p90_ms ?? 1e12));
@@ -112,7 +121,7 @@ const overview = {
         { title: "RTO 90 %", text: (row) => quantile(row, "p90_ms"), value: (row) => row.p90_ms ?? 1e12, numeric: true },
         { title: "RPO median", text: (row) => (point(row) ? quantile(point(row), "p50_ms") : "–"), value: (row) => point(row)?.p50_ms, numeric: true },
         { title: "RPO 99 %", text: (row) => (point(row) ? page.ms(point(row).p99_ms) : "–"), value: (row) => point(row)?.p99_ms, numeric: true },
-      ], rows));
+      ], rows, { part: 12 }));
   },
   untested(where) {
     const rows = model.coverage.filter((row) => !where.world || model.world(row) === where.world);
@@ -179,6 +188,7 @@ const quantile = (row, name) => {
   const [low, high] = [row[`${name}_low`], row[`${name}_high`]];
   const longest = row.greatest === null ? "" : `> ${page.ms(row.greatest)}`;
   if (row[name] === null) return longest || "never";
+  if (row[name] === 0 && low === 0) return page.ms(0);
   if (high === null) return `${page.ms(row[name])} (at least ${page.ms(low)})`;
   return low === high ? page.ms(low) : `${page.ms(row[name])} (${page.ms(low)} to ${page.ms(high)})`;
 };
