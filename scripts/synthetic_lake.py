@@ -22,6 +22,7 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from harness.harms import harm_of_verb  # noqa: E402
 from results.lake import SCHEMAS, Lake  # noqa: E402
 from results.lake.commits import Commit, data_file  # noqa: E402
 from results.lake.places import ROW_GROUP  # noqa: E402
@@ -134,7 +135,7 @@ def operations(rng: np.random.Generator, ops: int, brokers: int, verb: str) -> d
     ok = ~away
     end = begin + np.where(away, 3 * SECOND, rng.integers(200_000, 6_000_000, count))
     drained = ok.copy()
-    if verb == "cut_power":
+    if verb != "none" and harm_of_verb(verb) == "power-cut":
         tail = np.flatnonzero(ok & (queue < 4) & (begin < 8 * SECOND))[-int(rng.integers(0, 60)) - 1 :]
         drained[tail] = False
     kept = np.flatnonzero(drained)

@@ -74,7 +74,7 @@ CUT_POWER: Final = Verb(
     probe=_lost,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=steps_of("cut_power"),
+    heal_steps=steps_of("dead"),
     needs=("process", "power"),
 )
 
@@ -147,7 +147,7 @@ FAIL_SYNC: Final = Verb(
     probe=_forces_failed,
     heal=_mend_sync,
     heal_probe=_forces_mended,
-    heal_steps=steps_of("fail_sync"),
+    heal_steps=steps_of("failing"),
     needs=("forces",),
 )
 
@@ -164,7 +164,7 @@ FLIP_BITS: Final = Verb(
     probe=_flipped,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=steps_of("flip_bits"),
+    heal_steps=steps_of("dead"),
     options=FLIP_OPTIONS,
     needs=("process", "content"),
 )

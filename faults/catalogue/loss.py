@@ -96,7 +96,7 @@ WIPE: Final = Verb(
     probe=_wiped,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=steps_of("wipe"),
+    heal_steps=steps_of("dead"),
     needs=("process", "content"),
 )
 
@@ -113,7 +113,7 @@ ADOPT_SLAVE: Final = Verb(
     probe=_lost_for_a_slave,
     heal=_adopt,
     heal_probe=runs_again,
-    heal_steps=steps_of("adopt_slave"),
+    heal_steps=steps_of("dead"),
     options=ADOPT_OPTIONS,
     needs=("process", "content"),
 )

@@ -198,7 +198,7 @@ RECONFIGURE: Final = Verb(
     probe=_is_changed,
     heal=_restore,
     heal_probe=_is_back,
-    heal_steps=steps_of("restart"),
+    heal_steps=steps_of("dead"),
     options=SET_OPTIONS,
     needs=("process", "configuration"),
 )
@@ -216,7 +216,7 @@ PROMOTE: Final = Verb(
     probe=_is_master,
     heal=_fail_back,
     heal_probe=_is_back,
-    heal_steps=steps_of("restart"),
+    heal_steps=steps_of("dead"),
     options=STOP_OPTIONS,
     needs=("process", "configuration", "content"),
 )

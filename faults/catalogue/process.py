@@ -52,9 +52,9 @@ def start_again(levers: Levers, strike: Strike, facts: Facts) -> None:
             levers.start(node)
 
 
-def steps_of(verb: str) -> Callable[[Levers, Strike], list[HealStep]]:
-    """The undo of every node hit, as the backend knows it."""
-    return lambda levers, strike: [step for node in strike.left for step in levers.heal_steps(verb, node)]
+def steps_of(state: str) -> Callable[[Levers, Strike], list[HealStep]]:
+    """How another process ends *state* of every node hit, as the backend knows it."""
+    return lambda levers, strike: [step for node in strike.left for step in levers.heal_steps(state, node)]
 
 
 def _kill(levers: Levers, strike: Strike) -> Facts:
@@ -136,7 +136,7 @@ KILL: Final = Verb(
     probe=lambda levers, strike, facts: bit(levers, strike, facts, "dead"),
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=steps_of("kill"),
+    heal_steps=steps_of("dead"),
 )
 
 STOP: Final = Verb(
@@ -152,7 +152,7 @@ STOP: Final = Verb(
     probe=_stopped,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=steps_of("stop"),
+    heal_steps=steps_of("dead"),
     options=STOP_OPTIONS,
 )
 
@@ -169,7 +169,7 @@ PAUSE: Final = Verb(
     probe=lambda levers, strike, facts: bit(levers, strike, facts, "paused"),
     heal=_resume,
     heal_probe=_resumed,
-    heal_steps=steps_of("pause"),
+    heal_steps=steps_of("paused"),
     needs=("pause",),
 )
 
@@ -190,6 +190,6 @@ RESTART: Final = Verb(
     probe=_restarted,
     heal=start_again,
     heal_probe=runs_again,
-    heal_steps=steps_of("kill"),
+    heal_steps=steps_of("dead"),
     options=RESTART_OPTIONS,
 )

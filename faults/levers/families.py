@@ -33,8 +33,9 @@ class Nodes(Protocol):
     def state(self, node: str) -> NodeState:
         """Observed now, not remembered: ``/proc`` for a process."""
 
-    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
-        """What another process must do to undo *verb*, known before it is done; empty in the simulator."""
+    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
+        """What another process must do to end *state* (``paused``, ``failing``: forces, ``dead``, ``cut``), known
+        before it begins; empty in the simulator."""
 
 
 class ProcessLevers(Nodes, Protocol):

@@ -180,15 +180,15 @@ class ProcessLevers:
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
 
-    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
         """Those of processes and disks exist since these were made; left are a sleep, a tracer and a partition."""
         if node_or_cut not in self.nodes():
             return self._network.uncut_steps(node_or_cut)
-        if verb == "fail_sync":
+        if state == "failing":
             return [self._forces.heal_step(node_or_cut)]
         if node_or_cut in self._clients:
             return []  # ends with us
-        process = self._server(node_or_cut).process if verb == "pause" else None
+        process = self._server(node_or_cut).process if state == "paused" else None
         return [undo.continue_process(process)] if process else []
 
     # -- how -------------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ class SimLevers:
         self._world.net.probe(source, target, bit, told.append)
         return self._world.run_until(lambda: bool(told), self._world.now() + PROBE_BOUND_NS) and told[0]
 
-    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
+    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
         """Nothing of this world outlives the process."""
         return []
 

@@ -28,6 +28,7 @@ from harness.worlds import open_target
 from reference_impl.environment import MS, SECOND
 from suites.conformance.broker.backend_peer import BackendPeer
 from suites.conformance.broker.peer import create_topic
+from suites.conformance.interchange.nodes import release_of
 
 MQADMIN = "org.apache.rocketmq.tools.command.MQAdminStartup"
 PATIENCE_NS = 40 * SECOND
@@ -186,7 +187,7 @@ def place(target: str, folder: Path, properties: Mapping[str, str] | None = None
     journal = HealJournal.open("official", folder / "heal")
     backend = ProcessBackend("official", folder / "nodes", the_target, journal)
     try:
-        release = "5.3.3" if ":5." in target else "4.9.7"
+        release = release_of(target)
         yield Place(backend, BackendPeer(backend, release=release, properties={**BROKER, **dict(properties or {})}))
     finally:
         backend.close()

@@ -173,8 +173,8 @@ class World:
         ]
         return self.answer_ms + sum(late)
 
-    def heal_steps(self, verb: str, node_or_cut: str) -> list[HealStep]:
-        return [HealStep(f"undo_{verb}", {"of": node_or_cut})] if self.steps else []
+    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
+        return [HealStep(f"end_{state}", {"of": node_or_cut})] if self.steps else []
 
     def emit(self, fault: str, step: str, node: str, effective: int, detail: dict[str, Any]) -> None:
         self.events.append((fault, step, node, effective, detail))

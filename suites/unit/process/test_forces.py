@@ -120,7 +120,7 @@ from suites.unit.process.tiny_world import TinyWorld
 
 world = TinyWorld(Path(sys.argv[1]), "loopback")
 world.start("broker-a-0")
-world.journal.record("fail_sync broker-a-0", world.levers.heal_steps("fail_sync", "broker-a-0"))
+world.journal.record("fail_sync broker-a-0", world.levers.heal_steps("failing", "broker-a-0"))
 world.do(world.levers.fail_forces, "broker-a-0")
 print(world.backend._tag, flush=True)
 sys.stdin.read()

@@ -23,10 +23,10 @@ from suites.unit.process.tiny_world import TinyWorld
 
 world = TinyWorld(Path(sys.argv[1]), sys.argv[2])
 world.start("broker-a-0")
-world.journal.record("pause broker-a-0", world.levers.heal_steps("pause", "broker-a-0"))
+world.journal.record("pause broker-a-0", world.levers.heal_steps("paused", "broker-a-0"))
 world.do(world.levers.pause, "broker-a-0")
 if world.backend.isolation == "namespaces":
-    world.journal.record("cut", world.levers.heal_steps("partition", "cut"))
+    world.journal.record("cut", world.levers.heal_steps("cut", "cut"))
     world.do(world.levers.cut, Cut("cut", ("client-1",), ("broker-a-0",)))
 print(world.backend._tag, flush=True)
 sys.stdin.read()

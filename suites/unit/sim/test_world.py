@@ -237,5 +237,5 @@ def test_counts_start_at_one() -> None:
 
 
 def test_heals_leave_nothing_for_another_process() -> None:
-    assert Pair().levers.heal_steps("cut_power", "broker-a-0") == []
+    assert Pair().levers.heal_steps("dead", "broker-a-0") == []
     assert isinstance(Pair().server, Recorder)
