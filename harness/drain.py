@@ -10,12 +10,15 @@ deadline; every pull is an op ``drain`` of the history.
 Slaves are drained after the masters, by another client under other names (:data:`REPLICA`): what they hold is for the
 check of replicas, and proves nothing about the masters.
 
+A queue that the topic has not got is not read; whether anything acknowledged was in it, the check ``accounting`` asks.
+
 Limits. A queue of a broker that answers TOPIC_NOT_EXIST is unreachable, not empty: it is never drained, and the life
 cycle names it. Messages sent while the drain goes on are read, too, but the recorded end stays what it was.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
@@ -36,6 +39,9 @@ class Words(NamedTuple):
 MASTER: Final = Words("query_min", "query_max", "drain")
 REPLICA: Final = Words("replica_min", "replica_max", "replica")
 
+
+NO_SUCH_QUEUE: Final = re.compile(r"queueId\[-?\d+\] is illegal")
+"""How RocketMQ refuses a queue that the topic has not got: a producer may have tried that of a default topic."""
 
 Where = Callable[[QueueAddress], QueueAddress]
 """A queue → the same where it is to be read now."""
@@ -128,7 +134,7 @@ class Drainer(MeasuringClient):
         elif pulled.next_offset >= 0 and pulled.next_offset != d.position:
             d.position = pulled.next_offset
             self._go_on(env, d)
-        elif pulled.status == "PULL_NOT_FOUND" and d.position >= d.end:
+        elif (pulled.status == "PULL_NOT_FOUND" and d.position >= d.end) or NO_SUCH_QUEUE.search(pulled.remark):
             d.is_drained = True
             self._open -= 1
         else:

@@ -39,7 +39,7 @@ FIRST_S: Final = 8
 LAST_S: Final = 40
 HOLDS_S: Final = (2, 12)
 LOAD_S: Final = 90
-RATE_PER_S: Final = 40
+RATE_PER_S: Final = 20
 BACKS_KIB: Final = (1, 4, 16, 40)
 """How far behind the end of a log a sector goes bad."""
 TRIES: Final = 60

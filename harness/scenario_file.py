@@ -486,6 +486,8 @@ def _flow(values: Mapping[str, Any]) -> str:
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
         return _flow(value)
+    if isinstance(value, int):
+        return str(value)
     return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, list) else _scalar(value)
 
 

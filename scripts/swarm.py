@@ -2,7 +2,7 @@
 
     python scripts/swarm.py [--plans 5000] [--seed N] [--mode MODE] [--jobs N]
                             [--backend process] [--target rocketmq:4.9.7]
-                            [--out FILE] [--minutes N] [--shape]
+                            [--out FILE] [--minutes N] [--shape] [--print SEED]
 
 Brokers without planted bugs. Prints each plan that FAILs or stays UNKNOWN, then how many did. A FAIL is a false alarm
 or a violation; those that come about in a way that RocketMQ is known for (``checkers/runs/mechanisms.py``) are counted
@@ -10,7 +10,8 @@ apart. Ends with 1 if there is any other FAIL, with 2 if more than 5 % are UNKNO
 
 ``--out`` keeps a line of JSON a plan, and a later call with the same file goes on where it was left; runs that are no
 PASS are kept beside it, in a folder of the same name. ``--minutes`` begins no more plans after that time. ``--shape``
-runs nothing and prints what the plans consist of. Real processes mostly wait: four at a time do for two cores.
+runs nothing and prints what the plans consist of, ``--print`` one of them as a scenario file. Real processes mostly
+wait: four at a time do for two cores.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from harness.matrix import JOBS
 from harness.modes import MODES
 from harness.random_plans import random_scenario
 from harness.run import run_scenario
+from harness.scenario_file import dump
 
 UNKNOWN_PERCENT_MAX = 5
 KNOWN = "known violation"
@@ -159,6 +161,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"runs at a time (default: {JOBS})")
     parser.add_argument("--out", type=Path, help="a file to add results to, and to go on from")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no more plans after that")
+    parser.add_argument("--print", type=int, metavar="SEED", help="print one plan as a scenario file, run nothing")
     parser.add_argument("--shape", action="store_true", help="print what the plans consist of, run nothing")
     return parser.parse_args()
 
@@ -171,6 +174,9 @@ def main() -> int:
     done = _before(out)
     seeds = range(arguments.seed, arguments.seed + arguments.plans)
     plans = [Plan(seed, arguments.backend, arguments.target, arguments.mode, folder) for seed in seeds]
+    if arguments.print is not None:
+        print(dump(random_scenario(arguments.print, arguments.backend, arguments.target, arguments.mode)), end="")
+        return EXIT_PASS
     if arguments.shape:
         shape(plans)
         return EXIT_PASS

@@ -70,14 +70,15 @@ def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> 
 
 
 def _damaged_places(history: History) -> set[tuple[int, int]]:
-    """(queue, offset) whose last answer of the drain began no record."""
+    """(queue, offset) whose last answer of the drain began no record: the drain went on with the next offset. An answer
+    for many of which only one is damaged says nothing of the place that it was asked for."""
     ops = history.ops
     drains = np.flatnonzero(ops.f.mask("drain") & (ops.offset >= 0))
-    damaged = ops.status.mask(DAMAGED_ANSWER)[drains].tolist()
-    if not any(damaged):
-        return set()
-    places = zip(ops.queue[drains].tolist(), ops.offset[drains].tolist(), strict=True)
-    return {place for place, is_damaged in dict(zip(places, damaged, strict=True)).items() if is_damaged}
+    drains = drains[np.lexsort((ops.invoke_event[drains], ops.queue[drains]))]
+    queue, offset = ops.queue[drains], ops.offset[drains]
+    goes_on = (np.append(queue[1:], -1) == queue) & (np.append(offset[1:], -1) == offset + 1)
+    rows = np.flatnonzero(ops.status.mask(DAMAGED_ANSWER)[drains] & goes_on)
+    return set(zip(queue[rows].tolist(), offset[rows].tolist(), strict=True))
 
 
 def _cut_off(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
@@ -131,13 +132,12 @@ def _way(history: History, facts: RunFacts, ledger: Ledger, broker: str, message
     sent_event = int(history.ops.invoke_event[ledger.row[message]])
     acked_ns = int(ack_ns(history, ledger, np.array([message], dtype=np.int64))[0])
     losses = [loss for loss in data_losses(facts, broker) if loss.takes() in ("unforced", "damaged")]
-    cuts = [loss for loss in losses if loss.inject_event < sent_event]
-    if not cuts:
-        return ()
-    others = [f for f in facts.faults if f is not cuts[-1] and f.effective != 0 and facts.hits(f, broker)]
-    ends = [fault for fault in others if _ends_after(fault, cuts[-1].inject_ns)]
-    later = [fault for fault in ends if _ends_after(fault, acked_ns)]
-    return (cuts[-1], (later or ends)[0]) if ends else ()
+    hits = [fault for fault in facts.faults if fault.effective != 0 and facts.hits(fault, broker)]
+    for cut in reversed([loss for loss in losses if loss.inject_event < sent_event]):
+        ends = [fault for fault in hits if fault is not cut and _ends_after(fault, cut.inject_ns)]
+        if ends:
+            return cut, next((end for end in ends if _ends_after(end, acked_ns)), ends[-1])
+    return ()
 
 
 def _ends_after(fault: FaultFact, ns: int) -> bool:

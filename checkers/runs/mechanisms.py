@@ -40,8 +40,9 @@ SHOWN_BY: Final[Mapping[str, str]] = {
 _SEEN_BY_THE_LOG: Final[Mapping[str, frozenset[str]]] = {
     STALE_BYTES: frozenset({"resurrected"}),
     SLAVE_KEPT: frozenset({"resurrected"}),
+    STALE_UNITS: frozenset({"skipped-in-read", "hole-without-writer"}),
 }
-"""What the check ``log``, which knows nothing of faults, calls the same thing."""
+"""What the check ``log``, which knows nothing of faults, calls the same thing in queues of that broker."""
 
 
 def mechanism_of(anomaly: Anomaly) -> str:
@@ -52,6 +53,15 @@ def mechanism_of(anomaly: Anomaly) -> str:
 def unexplained(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
     """Those of a run's failures that no known way explains."""
     failures = [anomaly for anomaly in anomalies if not anomaly.allowed]
-    ways = {mechanism_of(anomaly) for anomaly in failures}
-    beside = frozenset[str]().union(*(_SEEN_BY_THE_LOG.get(way, frozenset()) for way in ways))
-    return [a for a in failures if not mechanism_of(a) and not ("queue" in a.details and a.kind in beside)]
+    beside = {
+        (kind, str(anomaly.details.get("broker", "")))
+        for anomaly in failures
+        for kind in _SEEN_BY_THE_LOG.get(mechanism_of(anomaly), ())
+    }
+    return [a for a in failures if not mechanism_of(a) and (a.kind, _broker_of(a)) not in beside]
+
+
+def _broker_of(anomaly: Anomaly) -> str:
+    """Of a queue that is named as topic/broker/number."""
+    parts = str(anomaly.details.get("queue", "")).split("/")
+    return parts[-2] if len(parts) > 2 else ""

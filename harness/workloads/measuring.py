@@ -71,12 +71,14 @@ class Process:
 
 
 class Pulled(msgspec.Struct, gc=False):
-    """How a pull ended. ``next_offset`` and the ``suggested`` broker id are −1 where the broker said none."""
+    """How a pull ended. ``next_offset`` and the ``suggested`` broker id are −1 where the broker said none; ``remark``
+    is what it said of a refusal."""
 
     status: str
     next_offset: int
     count: int
     suggested: int = -1
+    remark: str = ""
 
 
 class MeasuringClient:
@@ -304,6 +306,7 @@ class MeasuringClient:
             int(answer.fields.get("nextBeginOffset", -1)),
             0,
             int(answer.fields.get("suggestWhichBrokerId", -1)),
+            answer.remark or "",
         )
         if status != "FOUND":
             self._complete_empty(op, f, process, pulled, answer.remark or "")

@@ -140,6 +140,19 @@ def test_a_broker_that_was_not_hit_must_go_on() -> None:
     assert [anomaly.kind for anomaly in verdict.anomalies] == ["others-down"]
 
 
+ILLEGAL = "request queueId[3] is illegal, TopicConfig [topicName=t, readQueueNums=2]"
+
+
+@pytest.mark.parametrize(("remark", "found"), [(ILLEGAL, []), ("the broker's disk is full", ["others-down"])])
+def test_who_asks_for_a_queue_that_the_topic_has_not_got_asks_for_no_service(remark, found) -> None:
+    build = Build()
+    build.fault("kill", "broker-a-0", 195, 200, heal=2500)
+    for index, at in enumerate(range(0, 3000, 20)):
+        build.send(at, at + 1, index, index, queue=2)
+        build.send(at, at + 1, 1000 + index, status="SYSTEM_ERROR", queue=3, detail=remark)
+    assert [anomaly.kind for anomaly in judge(build).anomalies if anomaly.kind == "others-down"] == found
+
+
 def test_nothing_ever_served_is_unknown() -> None:
     build = Build()
     build.send(0, 1, 0, status="TIMEOUT")

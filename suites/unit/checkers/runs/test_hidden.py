@@ -23,9 +23,9 @@ def drained(build: Build, answers: dict[int, int | None], end: int) -> Build:
     build.op("drain", 900, 901, DAMAGED_ANSWER, queue=0, offset=0, outcome="fail")
     for at, (offset, message) in enumerate(answers.items()):
         if message is None:
-            build.op("drain", 902 + at, 903 + at, DAMAGED_ANSWER, queue=0, offset=offset, outcome="fail")
+            build.op("drain", 902 + 2 * at, 903 + 2 * at, DAMAGED_ANSWER, queue=0, offset=offset, outcome="fail")
         else:
-            build.drain(902 + at, 903 + at, offset, [message])
+            build.drain(902 + 2 * at, 903 + 2 * at, offset, [message])
     build.drained(990, end)
     return build
 
@@ -88,3 +88,17 @@ def test_what_has_no_place_behind_a_hidden_one_is_hidden_too_if_the_log_went_on(
 
 def test_one_damaged_answer_for_many_offsets_hides_nothing_that_is_found_alone() -> None:
     assert bad(judged(drained(cut_then("kill"), {**ALL_BUT_5, 2: 5}, 5))) == []
+
+
+def test_what_is_sent_after_the_last_end_may_get_a_place_that_an_old_unit_holds() -> None:
+    build = cut_then("cut_power")
+    assert bad(judged(drained(build, {0: 0, 1: 4, 2: 5, 3: 6, 4: None}, 5))) == [("hidden", 1, "stale-units")]
+
+
+def test_a_damaged_answer_for_many_that_is_not_looked_into_hides_nothing() -> None:
+    """As an older drain did: it went on behind all that it had asked for."""
+    build = cut_then("kill")
+    build.op("drain", 900, 901, DAMAGED_ANSWER, queue=0, offset=0, outcome="fail")
+    build.drain(902, 903, 4, [7])
+    build.drained(990, 5)
+    assert "hidden" not in [kind for kind, *_ in bad(judged(build))]

@@ -86,6 +86,7 @@ def test_only_what_no_way_explains_is_left() -> None:
     known = Anomaly("resurrected", "…", (), {"broker": "broker-a", "mechanism": "stale-bytes"})
     of_log = Anomaly("resurrected", "…", (), {"queue": "t/broker-a/0"})
     new = Anomaly("two-values-one-offset", "…", (), {"queue": "t/broker-a/0"})
+    elsewhere = Anomaly("resurrected", "…", (), {"queue": "t/broker-b/0"})
     allowed = Anomaly("lost", "…", (), {}, allowed=True)
-    assert unexplained([known, of_log, new, allowed]) == [new]
+    assert unexplained([known, of_log, new, elsewhere, allowed]) == [new, elsewhere]
     assert unexplained([of_log]) == [of_log], "what the log alone says is explained by nothing"
