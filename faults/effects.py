@@ -13,6 +13,8 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
                          replaced (all but what the copy of a slave has)
     slows                everything passes between left and right, late, or not all of it; connections were reset once
     fails-forces         every force fails and writes nothing
+    delays-forces        every force reaches the disk, and ends, later (the probe says by how much)
+    holds-forces         no force reaches the disk, or ends, before the heal
     fills-disk           no space for new files
     steps-clock          the wall clock differs from that of all others
     changes-properties   other settings
@@ -23,7 +25,7 @@ What has a duration ends with the heal, or with the process. ``at`` says when: w
 much. A verb lists its effects (``Verb.effects``); the injector writes those of each fault into its ``resolve`` event,
 so that a history can be judged without the code that made it.
 
-Limits. Effects of load on clients and of slow disks have no words yet: a verb that needs one adds it here and in
+Limits. Effects of load on clients have no words yet: a verb that needs one adds it here and in
 the checkers' reader (``checkers/history/effects.py``), and a test holds the two lists against each other.
 """
 
@@ -41,6 +43,8 @@ Does = Literal[
     "slows",
     "takes",
     "fails-forces",
+    "delays-forces",
+    "holds-forces",
     "fills-disk",
     "steps-clock",
     "changes-properties",

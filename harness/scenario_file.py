@@ -27,20 +27,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from random import Random
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import yaml
 
 from checkers.runs.kinds import FAILURES
-from faults.errors import PlanError, SelectorError, suggestion
-from faults.plan import Fault, bind_fault, properties_of
-from faults.selectors import CutSelector, resolve, resolve_cut
+from faults.errors import suggestion
 from faults.units import SIZES, duration_ns, duration_text, size_bytes, size_text
-from harness.binder import Binder, Node, offset_in
+from harness.binder import Binder, Node
 from harness.errors import ScenarioError, UsageError
 from harness.modes import MODES, Flush
 from harness.scenario import (
@@ -51,9 +48,9 @@ from harness.scenario import (
     Topology,
     Workload,
     default_topology,
-    topology_of,
 )
-from harness.targets.properties import UNCHECKED, of_reference, problem
+from harness.scenario_plan import with_faults, written_fault
+from harness.targets.properties import UNCHECKED_HINT, unknown_anywhere
 from harness.workloads.table import LOADS, OBSERVERS, OPERATORS, SHORTHANDS
 
 T = TypeVar("T")
@@ -170,7 +167,6 @@ _EXPECT: Final = {
     "beside": _Key("beside", one_of(*FAILURES), write=list, is_list=True),
     "most": _Key("most", whole(1, 1_000_000)),
 }
-_FAULT: Final = ("at", "do", "on", "for", "with")
 _TOP: Final = (
     "name",
     "claim",
@@ -251,7 +247,7 @@ def _bind(binder: Binder, root: Node) -> Scenario:
         _check_load(binder, keys.get("workload", root), scenario)
     if "expect" in keys:
         _check_expect(binder, keys["expect"])
-    return part("faults", lambda node: _with_faults(binder, node, scenario), scenario)
+    return part("faults", lambda node: with_faults(binder, node, scenario), scenario)
 
 
 def _record(binder: Binder, node: Node, what: str, default: T, table: Mapping[str, _Key]) -> T:
@@ -320,7 +316,7 @@ def _properties_of(binder: Binder, node: Node, kind: str) -> Mapping[str, str]:
     for name, (key_node, value) in binder.free_mapping(node, f"properties of {kind}").items():
         if name in OWN_PROPERTIES:
             binder.problem(key_node, f"{name} is not set here", OWN_PROPERTIES[name])
-        elif what := _unknown(name, ("namesrv",) if kind == "namesrv" else ("broker",)):
+        elif what := unknown_anywhere(name, ("namesrv",) if kind == "namesrv" else ("broker",)):
             binder.problem(key_node, what, UNCHECKED_HINT)
         found[name] = binder.text(value, name)
         for blank in re.findall(r"\{[^}]*\}", found[name]):
@@ -330,81 +326,7 @@ def _properties_of(binder: Binder, node: Node, kind: str) -> Mapping[str, str]:
     return found
 
 
-# -- faults, and what must fit together -----------------------------------------------------------------------------
-
-
-def _with_faults(binder: Binder, node: Node, scenario: Scenario) -> Scenario:
-    faults = []
-    for number, item in enumerate(binder.items(node, "faults"), 1):
-        keys = binder.mapping(item, "a fault", _FAULT, required=("at", "do"))
-        fault = _fault(binder, item, keys, number)
-        if fault is not None and scenario.mode:
-            _check_fault(binder, keys.get("on", item), keys["at"], fault, scenario)
-            _check_slave(binder, keys.get("with", item), fault, scenario)
-            _check_set(binder, keys.get("with", item), fault)
-        if fault is not None:
-            faults.append(fault)
-    return replace(scenario, faults=tuple(faults))
-
-
-def _fault(binder: Binder, item: Node, keys: Mapping[str, Node], number: int) -> Fault | None:
-    texts = {key: binder.text(keys[key], key) for key in ("at", "do", "on", "for") if key in keys}
-    options = binder.free_mapping(keys["with"], "with") if "with" in keys else {}
-    values = {name: binder.text(value, name) for name, (_, value) in options.items()}
-    if not texts.get("at") or not texts.get("do"):
-        return None
-    places = {**keys, **{name: key_node for name, (key_node, _) in options.items()}}
-    try:
-        return bind_fault(
-            number, at=texts["at"], do=texts["do"], on=texts.get("on", ""), hold=texts.get("for", ""), options=values
-        )
-    except PlanError as error:
-        place = places.get(error.key, item)
-        binder.problem(place, error.what, error.hint, offset_in(place, error.offset) if error.offset else 0)
-        return None
-
-
-def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Scenario) -> None:
-    """Would it find somebody, while there is load? Draws are tried with any generator: only emptiness matters."""
-    try:
-        if isinstance(fault.on, CutSelector):
-            resolve_cut(fault.on, topology_of(scenario), Random(0))
-        else:
-            resolve(fault.on, topology_of(scenario), Random(0))
-    except SelectorError as error:
-        there = ", ".join(node.name for node in topology_of(scenario).nodes)
-        binder.problem(on, error.what, error.hint or f"there are {there}")
-    if fault.latest_ns >= scenario.workload.duration_ns:
-        load = duration_text(scenario.workload.duration_ns)
-        binder.problem(
-            at, f"strikes at {fault.at}, but the load lasts {load}", "lengthen workload for, or strike earlier"
-        )
-    ports = fault.options.get("ports") or (fault.on.ports if isinstance(fault.on, CutSelector) else "")
-    if ports == "ha" and not scenario.topology.slaves:
-        binder.problem(on, f"ports ha cuts nothing: mode {scenario.mode} has no replication", "use ports any or broker")
-
-
-UNCHECKED_HINT: Final = f"for a name that Apache's broker has and nobody has listed write {UNCHECKED}NAME"
-
-
-def _unknown(name: str, kinds: Sequence[Literal["broker", "namesrv"]]) -> str:
-    """What is said of a property that no node of these *kinds*, of whatever target, knows."""
-    known = [known for kind in kinds for known in of_reference(kind)]
-    return "" if name.startswith(UNCHECKED) else problem(name, known)
-
-
-def _check_set(binder: Binder, options: Node, fault: Fault) -> None:
-    for name in properties_of(fault):
-        if what := _unknown(name, ("broker", "namesrv")):
-            binder.problem(options, what, UNCHECKED_HINT)
-
-
-def _check_slave(binder: Binder, options: Node, fault: Fault, scenario: Scenario) -> None:
-    """Is the slave whose data an operator is to take there at all?"""
-    wanted = fault.options.get("from", "")
-    slaves = [node.name for node in topology_of(scenario).nodes if node.is_slave]
-    if wanted and wanted not in slaves:
-        binder.problem(options, f"there is no slave {wanted!r}", suggestion(wanted, slaves))
+# -- what must fit together -----------------------------------------------------------------------------------------
 
 
 def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
@@ -453,7 +375,7 @@ def dump(scenario: Scenario) -> str:
         f"workload: {_flow(_written(scenario.workload, _WORKLOAD))}",
     ]
     lines += (
-        ["faults:", *(f"  - {_flow(_written_fault(fault))}" for fault in scenario.faults)] if scenario.faults else []
+        ["faults:", *(f"  - {_flow(written_fault(fault))}" for fault in scenario.faults)] if scenario.faults else []
     )
     if scenario.properties:
         kinds = (f"  {kind}: {_flow(properties)}" for kind, properties in scenario.properties.items())
@@ -468,15 +390,6 @@ def _written(record: object, table: Mapping[str, _Key]) -> dict[str, Any]:
     """What the record says; an empty text or list says nothing."""
     texts = {key: spec.write(getattr(record, spec.attribute)) for key, spec in table.items()}
     return {key: text for key, text in texts.items() if text}
-
-
-def _written_fault(fault: Fault) -> dict[str, Any]:
-    written: dict[str, Any] = {"at": str(fault.at), "do": fault.do, "on": str(fault.on)}
-    if fault.hold:
-        written["for"] = str(fault.hold)
-    if fault.options:
-        written["with"] = dict(fault.options)
-    return written
 
 
 def _flow(values: Mapping[str, Any]) -> str:
@@ -510,7 +423,7 @@ def to_json(scenario: Scenario) -> dict[str, Any]:
         "mode": scenario.mode,
         "topology": _written(scenario.topology, _TOPOLOGY),
         "workload": _written(scenario.workload, _WORKLOAD),
-        "faults": [{"id": fault.id, **_written_fault(fault)} for fault in scenario.faults],
+        "faults": [{"id": fault.id, **written_fault(fault)} for fault in scenario.faults],
         "properties": {kind: dict(properties) for kind, properties in scenario.properties.items()},
         "deadlines": _written(scenario.deadlines, _DEADLINES),
         "expect": scenario.expect.narrowed(),

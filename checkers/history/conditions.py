@@ -9,6 +9,8 @@ bring it about, whoever of them came first:
     down          from the act that ends it (as the history tells of nodes, else of faults) to its next start
     frozen        from the act to the heal; a process that is started anew is not frozen any more
     unforced      every force fails: from the act to the heal, or to the next start
+    stalled       no force ends: likewise
+    forces_late   forces end later: by how much, at most, within a span
     full          no space on its disk
     apart(a, b)   nothing passes between the two: from the act to the heal
 
@@ -65,6 +67,15 @@ class Conditions:
         """When every force failed."""
         return self._while_it_runs(node, "fails-forces")
 
+    def stalled(self, node: str) -> list[Span]:
+        """When no force ended."""
+        return self._while_it_runs(node, "holds-forces")
+
+    def forces_late_ns(self, node: str, begin_ns: int, end_ns: int) -> int:
+        """How late a force was at most that began within the span."""
+        late = (f.delay_ns for f in self._of(node, "delays-forces") if f.begin_ns < end_ns and f.lasts[1] > begin_ns)
+        return max(late, default=0)
+
     def full(self, node: str) -> list[Span]:
         """When its disk had no space."""
         return union(fault.lasts for fault in self._of(node, "fills-disk"))
@@ -79,7 +90,7 @@ class Conditions:
 
     def flushes_nothing(self, node: str) -> list[Span]:
         """When nothing that it had written reached its disk."""
-        return union(self.still(node), self.unforced(node))
+        return union(self.still(node), self.unforced(node), self.stalled(node))
 
     def apart(self, one: str, other: str, ports: str = "any") -> list[Span]:
         """When nothing passed between the two."""

@@ -66,6 +66,8 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("slows", "", "separated"),  # a link that is slower than a time-out is, for who waits, one that is cut
     ("freezes", "", "frozen"),
     ("fails-forces", "", "forces-fail"),
+    ("holds-forces", "", "forces-late"),
+    ("delays-forces", "", "forces-late"),
     ("fills-disk", "", "disk-full"),
     ("steps-clock", "", "clock-stepped"),
 )

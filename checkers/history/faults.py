@@ -52,6 +52,8 @@ class FaultFact:
     reason: str = ""
     position: Mapping[str, int] = field(default_factory=dict)
     failed: int = 0
+    delay_ns: int = 0
+    """By how much it made things late."""
     begin_event: int = 0
     taken_from: Mapping[str, str] = field(default_factory=dict)
     recorded: tuple[Effect, ...] | None = None
@@ -140,6 +142,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         position={events.node[row]: said["position"] for row, said in told if "position" in said},
         begin_event=int(events.event[begin]),
         failed=max((int(said.get("failed", 0)) for _, said in told), default=0),
+        delay_ns=max((int(said.get("delay_ms", 0)) for _, said in told), default=0) * 1_000_000,
         taken_from={events.node[row]: str(said["from"]) for row, said in told if "from" in said and events.node[row]},
         recorded=effects_of(detail),
         answers=answers if was_done else {},

@@ -13,6 +13,8 @@ much stood behind it. Then the one before ended where the log itself ended at th
     | file n-1 ........ | file n ......... |          lost: all of file n
       turn 1  ──────►|    turn 2 (the last)           turn 2 ended at the border, turn 1 where the log ended then
 
+A slow disk makes every turn longer by as much as it makes a force late.
+
 Limits. The slack is given once, not for each turn.
 """
 
@@ -26,6 +28,8 @@ from checkers.history.facts import RunFacts
 from checkers.runs.expiry import DEFAULT_FILE_BYTES
 
 PAGE_BYTES: Final = 4096
+MATTERS_NS: Final = 60_000_000_000
+"""Nanoseconds; a force that was late so long before a cut is over."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +43,22 @@ class FlushRule:
     file_bytes: int = DEFAULT_FILE_BYTES
 
     @staticmethod
-    def of(facts: RunFacts, broker: str) -> FlushRule:
-        """From the node's own properties, with RocketMQ's defaults."""
+    def of(facts: RunFacts, broker: str, cut_ns: int) -> FlushRule:
+        """From the node's own properties, with RocketMQ's defaults; before the cut at *cut_ns*."""
         properties = facts.properties(broker)
+        late_ns = _late_ns(facts, broker, cut_ns)
         return FlushRule(
-            interval_ns=int(properties.get("flushIntervalCommitLog", "500")) * 1_000_000,
+            interval_ns=int(properties.get("flushIntervalCommitLog", "500")) * 1_000_000 + late_ns,
             thorough_ns=int(properties.get("flushCommitLogThoroughInterval", "10000")) * 1_000_000,
             least_pages=int(properties.get("flushCommitLogLeastPages", "4")),
-            slack_ns=facts.slack_ns(),
+            slack_ns=facts.slack_ns() + late_ns,
             file_bytes=int(properties.get("mappedFileSizeCommitLog", DEFAULT_FILE_BYTES)),
         )
+
+
+def _late_ns(facts: RunFacts, broker: str, cut_ns: int) -> int:
+    nodes = facts.cluster.nodes_of(broker)
+    return max((facts.conditions.forces_late_ns(node, cut_ns - MATTERS_NS, cut_ns) for node in nodes), default=0)
 
 
 @dataclass(frozen=True)

@@ -364,7 +364,8 @@ def _why_unreplicated(facts: RunFacts, broker: str, slave: str) -> str:
 
 
 def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> _Found:
-    rule, idle, cut_ns = FlushRule.of(facts, broker), _idle(facts, broker, cut.fault), cut.fault.inject_ns
+    cut_ns = cut.fault.inject_ns
+    rule, idle = FlushRule.of(facts, broker, cut_ns), _idle(facts, broker, cut.fault)
     acked = ack_ns(history, ledger, tail)
     oldest_ns = int(acked.min())
     age_ns = cut_ns - oldest_ns

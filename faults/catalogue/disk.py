@@ -1,4 +1,4 @@
-"""Faults of a disk: cut_power, fail_sync, flip_bits.
+"""Faults of a disk: cut_power, fail_sync, slow_disk, hang_disk, flip_bits.
 
 A power cut ends the process *and* loses everything that was not forced to the platter. It is told from a kill by a
 witness: what the page cache had and the platter lacked (bytes in the simulator, changed files on ext4). A cut that
@@ -9,6 +9,10 @@ killed before can still lose its page cache: that counts.
 nothing, as on a disk that cannot be written any more while the page cache goes on. The witness is the count of forces
 that failed; a process that asked for none in two seconds cannot be told to have been hit. It ends with the process.
 
+``slow_disk``, ``hang_disk``: the process runs, and every force that it asks for reaches the disk (and returns) so much
+later, or not before the fault is healed; what is written meanwhile can be read and is not on the disk. The witness is
+the count of forces that were held. It ends with the process, and then what was on its way is lost.
+
 ``flip_bits``: the process ends and every bit of one sector of its commit log changes, some way before the end: bit rot
 in the part that the next recovery reads. The witness is the position of the sector; a log that does not reach so far
 back is not hit: *no*.
@@ -16,15 +20,17 @@ back is not hit: *no*.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from faults.catalogue.process import runs_again, start_again, states, steps_of
 from faults.effects import KILLED, STARTS_WITH_HEAL, Effect
 from faults.levers import Levers
 from faults.mechanisms.decay import SECTOR
-from faults.units import duration_text, size_bytes
+from faults.units import duration_ns, duration_text, size_bytes
 from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
 
+MS: Final = 1_000_000
 FIRST_FORCE_NS: Final = 2_000_000_000
 """RocketMQ flushes its log every 500 ms, its queues every second."""
 
@@ -36,6 +42,13 @@ def _back_bytes(text: str) -> int:
     return value
 
 
+def _delay_ms(text: str) -> int:
+    if (ms := duration_ns(text) // MS) < 1:
+        raise ValueError(f"{text!r} is less than a millisecond")
+    return ms
+
+
+SLOW_OPTIONS: Final = {"delay": Option("200ms", "how much later each force ends", read=_delay_ms)}
 FLIP_OPTIONS: Final = {"back": Option("16KiB", "how far before the end of the log", read=_back_bytes)}
 
 
@@ -80,24 +93,39 @@ CUT_POWER: Final = Verb(
 
 
 def _fail_sync(levers: Levers, strike: Strike) -> Facts:
+    return _on_running(levers, strike, levers.fail_forces)
+
+
+def _slow_disk(levers: Levers, strike: Strike) -> Facts:
+    delay_ms = _delay_ms(option(strike, SLOW_OPTIONS, "delay"))
+    return _on_running(levers, strike, lambda node: levers.delay_forces(node, delay_ms)) | {"delay_ms": delay_ms}
+
+
+def _hang_disk(levers: Levers, strike: Strike) -> Facts:
+    return _on_running(levers, strike, lambda node: levers.delay_forces(node, 0))
+
+
+def _on_running(levers: Levers, strike: Strike, act: Callable[[str], None]) -> dict[str, Any]:
     """What does not run asks for nothing; it is left alone, and the probe says so."""
     before = states(levers, strike)
     for node in strike.left:
         if before[node] == "running":
-            levers.fail_forces(node)
+            act(node)
     return {"before": before}
 
 
-def _forces_failed(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
-    return [_failed_on(levers, node, facts["before"][node]) for node in strike.left]
+def _forces_hit(word: str) -> Callable[[Levers, Strike, Facts], list[Probed]]:
+    """The probe of each node hit; *word* is what happened to the forces that it counts."""
+    return lambda levers, strike, facts: [_hit_on(levers, node, facts, word) for node in strike.left]
 
 
-def _failed_on(levers: Levers, node: str, before: str) -> Probed:
-    failed = levers.failed_forces(node, FIRST_FORCE_NS)
-    detail: dict[str, str | int] = {"before": before, "failed": failed}
-    if failed:
+def _hit_on(levers: Levers, node: str, facts: Facts, word: str) -> Probed:
+    before, count = facts["before"][node], levers.count_forces_hit(node, FIRST_FORCE_NS)
+    detail: dict[str, str | int] = {"before": before, word: count}
+    detail |= {"delay_ms": facts["delay_ms"]} if "delay_ms" in facts else {}
+    if count:
         return Probed(node, YES, detail)
-    if before != "running" or not levers.forces_fail(node):
+    if before != "running" or not levers.forces_hit(node):
         return Probed(node, NO, detail)
     detail["reason"] = f"the node asked for no force within {duration_text(FIRST_FORCE_NS)}"
     return Probed(node, UNTOLD, detail)
@@ -108,12 +136,14 @@ def _mend_sync(levers: Levers, strike: Strike, facts: Facts) -> None:
         levers.mend_forces(node)
 
 
-def _forces_mended(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
-    """How many failed in all is told here: the probe was asked at the beginning."""
-    return [
-        Probed(node, NO if levers.forces_fail(node) else YES, {"failed": levers.failed_forces(node)})
-        for node in strike.left
-    ]
+def _forces_mended(word: str) -> Callable[[Levers, Strike, Facts], list[Probed]]:
+    """How many were hit in all is told here: the probe was asked at the beginning."""
+
+    def mended(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+        hit = [(node, levers.forces_hit(node)) for node in strike.left]
+        return [Probed(node, NO if is_hit else YES, {word: levers.count_forces_hit(node)}) for node, is_hit in hit]
+
+    return mended
 
 
 def _flip_bits(levers: Levers, strike: Strike) -> Facts:
@@ -144,9 +174,44 @@ FAIL_SYNC: Final = Verb(
     condition="failing",
     effects=(Effect("fails-forces"),),
     inject=_fail_sync,
-    probe=_forces_failed,
+    probe=_forces_hit("failed"),
     heal=_mend_sync,
-    heal_probe=_forces_mended,
+    heal_probe=_forces_mended("failed"),
+    heal_steps=steps_of("failing"),
+    needs=("forces",),
+)
+
+SLOW_DISK: Final = Verb(
+    name="slow_disk",
+    family="disk",
+    summary="every force (fsync, fdatasync, msync) reaches the disk, and ends, so much later; writes do not",
+    takes_effect_when="a force was asked for and held",
+    undone_by="forces are as fast as before; what was held goes on at once",
+    shape="nodes",
+    condition="failing",
+    effects=(Effect("delays-forces"),),
+    inject=_slow_disk,
+    probe=_forces_hit("held"),
+    heal=_mend_sync,
+    heal_probe=_forces_mended("held"),
+    heal_steps=steps_of("failing"),
+    options=SLOW_OPTIONS,
+    needs=("forces",),
+)
+
+HANG_DISK: Final = Verb(
+    name="hang_disk",
+    family="disk",
+    summary="no force (fsync, fdatasync, msync) ends before the fault is healed; writes do",
+    takes_effect_when=SLOW_DISK.takes_effect_when,
+    undone_by="what was held goes on at once, in order",
+    shape="nodes",
+    condition="failing",
+    effects=(Effect("holds-forces"),),
+    inject=_hang_disk,
+    probe=_forces_hit("held"),
+    heal=_mend_sync,
+    heal_probe=_forces_mended("held"),
     heal_steps=steps_of("failing"),
     needs=("forces",),
 )

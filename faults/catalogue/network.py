@@ -103,7 +103,7 @@ def _reaches_again(levers: Levers, pair: tuple[str, str], ports: PortClass) -> b
 
 
 def _heal_steps(levers: Levers, strike: Strike) -> list[HealStep]:
-    return levers.heal_steps("cut", strike.fault)
+    return levers.heal_steps("network", strike.fault)
 
 
 def others(topology: Topology, nodes: tuple[str, ...]) -> tuple[str, ...]:

@@ -93,22 +93,27 @@ class PowerLevers(Nodes, Protocol):
 
 
 class ForceLevers(Nodes, Protocol):
-    """Forces of a running process fail."""
+    """Forces (fsync, fdatasync, msync) of a running process fail, or are late. One of the two at a time."""
 
     @act("forces_fail")
     def fail_forces(self, node: str) -> None:
-        """From now on every force (fsync, fdatasync, msync) of the running process fails with EIO; what it covered is
-        not on the disk. Ends with the process, or with ``mend_forces``."""
+        """From now on every force of the running process fails with EIO; what it covered is not on the disk. Ends with
+        the process, or with ``mend_forces``."""
+
+    @act("forces_delayed")
+    def delay_forces(self, node: str, by_ms: int) -> None:
+        """From now on every force of the running process reaches the disk, and ends, *by_ms* later, each for itself; 0:
+        not before ``mend_forces``. Ends with the process, too, and then what was on its way is not on the disk."""
 
     @act("forces_mended")
     def mend_forces(self, node: str) -> None:
-        """Undo ``fail_forces``; no error if nothing fails."""
+        """Undo the two; what is on its way goes on at once. No error if nothing fails or is late."""
 
-    def forces_fail(self, node: str) -> bool:
-        """Whether the node's forces fail now, as far as that can be observed without one."""
+    def forces_hit(self, node: str) -> bool:
+        """Whether the node's forces fail now, or are late, as far as that can be observed without one."""
 
-    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
-        """Witness of the last ``fail_forces``: how many forces it has failed; waits so long for the first one."""
+    def count_forces_hit(self, node: str, patience_ns: int = 0) -> int:
+        """Witness of the last of the two: how many forces it has hit; waits so long for the first one."""
 
 
 class ContentLevers(Nodes, Protocol):

@@ -1,9 +1,14 @@
-"""Forces that fail: strace, attached to a process that runs, answers its fsync, fdatasync and msync with EIO.
+"""Forces that fail or come late: strace, attached to a process that runs, holds its fsync, fdatasync and msync.
 
-Question: what does a broker tell its clients when the disk no longer takes what it is told to take? The calls are not
-carried out: what they should have forced stays in the page cache, where everybody can read it, and is not on the disk.
+Question: what does a broker tell its clients when the disk no longer takes what it is told to take, or takes its time?
+
+    fails    EIO, and the call is not carried out: what it should have forced stays in the page cache, where everybody
+             can read it, and is not on the disk
+    late     the call begins so much later, each for itself: several threads wait beside each other
+    held     the call does not begin before the tracer lets go
+
 strace stops every system call of every thread for that (a JVM with some hundred messages a second does not mind) and
-writes one line for each call that it failed: the witness.
+writes a line for each force, when it begins: the witness.
 
 It is undone by SIGTERM: strace detaches and the calls go through again. A tracer that is killed has the same effect,
 so whoever finds it by its marker (``undo.end_processes``) can undo it. It ends with the process that it is attached to.
@@ -16,6 +21,7 @@ no file. Write-back by the kernel goes on and may bring to the disk, after some 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -28,6 +34,10 @@ from faults.mechanisms import pidfd
 from faults.mechanisms.command import find_tool
 
 FORCES = "fsync,fdatasync,msync"
+FAILS = "error=EIO"
+HELD_US = 10**12
+"""Eleven days: longer than any run."""
+_BEGUN = re.compile(rb"(?:fsync|fdatasync|msync)\(")
 ATTACH_TIMEOUT_S = 30.0
 DETACH_TIMEOUT_S = 30.0
 _POLL_S = 0.005
@@ -40,13 +50,20 @@ def lack() -> str:
     return ""
 
 
-def fail_forces(process: pidfd.ProcessId, output: Path, environment: dict[str, str]) -> pidfd.ProcessId:
-    """Attach to every thread of *process*; its forces fail when this returns.
+def late(delay_ms: int) -> str:
+    """What to inject so that each force begins so much later; 0: not before the tracer lets go."""
+    return f"delay_enter={delay_ms * 1000 if delay_ms else HELD_US}"
 
-    *output* takes a line for each call that was failed; *environment* carries the marker by which the tracer is found
-    when we are gone. ``InjectionFailed`` with strace's complaint if it cannot be.
+
+def trace_forces(
+    process: pidfd.ProcessId, output: Path, environment: dict[str, str], inject: str = FAILS
+) -> pidfd.ProcessId:
+    """Attach to every thread of *process*; what is injected happens to its forces when this returns.
+
+    *output* takes a line for each force; *environment* carries the marker by which the tracer is found when we are
+    gone. ``InjectionFailed`` with strace's complaint if it cannot be.
     """
-    argv = [find_tool("strace") or "strace", "-f", "-qq", "-e", f"trace={FORCES}", "-e", f"inject={FORCES}:error=EIO"]
+    argv = [find_tool("strace") or "strace", "-f", "-qq", "-e", f"trace={FORCES}", "-e", f"inject={FORCES}:{inject}"]
     argv += ["-e", "signal=none", "-o", str(output), "-p", str(process.pid)]
     output.unlink(missing_ok=True)
     child = subprocess.Popen(
@@ -75,7 +92,7 @@ _REAPED_LATER: list[subprocess.Popen[bytes]] = []
 """Tracers of ours: a child that nobody waits for stays a zombie, and ``Popen`` complains about a forgotten one."""
 
 
-def mend_forces(tracer: pidfd.ProcessId) -> None:
+def let_go(tracer: pidfd.ProcessId) -> None:
     """Let go of the process; silent if the tracer is gone. ``InjectionFailed`` if it does not go."""
     if pidfd.send_signal(tracer, signal.SIGTERM) and not pidfd.wait_dead(tracer, DETACH_TIMEOUT_S):
         raise InjectionFailed(f"strace did not detach within {DETACH_TIMEOUT_S:g} s of SIGTERM")
@@ -91,15 +108,15 @@ def is_traced(pid: int, by: int) -> bool:
         return False  # a thread, or all of them, ended while we looked
 
 
-def count_failed(output: Path, patience_s: float = 0.0) -> int:
-    """How many calls were failed; waits so long for the first one."""
+def count_forces(output: Path, patience_s: float = 0.0) -> int:
+    """How many forces it has had hold of; waits so long for the first one."""
     _wait(lambda: _count(output) > 0, patience_s)
     return _count(output)
 
 
 def _count(output: Path) -> int:
     try:
-        return output.read_bytes().count(b"(INJECTED)")
+        return len(_BEGUN.findall(output.read_bytes()))
     except FileNotFoundError:
         return 0
 

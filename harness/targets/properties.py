@@ -56,3 +56,12 @@ def _listed(kind: Kind) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
     lines = [line.split() for line in KNOWN_TO_ROCKETMQ.read_text("utf-8").splitlines() if line[:1] != "#"]
     return tuple((name, tuple(releases)) for node, name, *releases in lines if node == kind)
+
+
+UNCHECKED_HINT: Final = f"for a name that Apache's broker has and nobody has listed write {UNCHECKED}NAME"
+
+
+def unknown_anywhere(name: str, kinds: Sequence[Literal["broker", "namesrv"]]) -> str:
+    """What is said of a property that no node of these *kinds*, of whatever target, knows."""
+    known = [known for kind in kinds for known in of_reference(kind)]
+    return "" if name.startswith(UNCHECKED) else problem(name, known)

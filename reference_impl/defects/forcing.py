@@ -26,6 +26,19 @@ def ack_before_fsync(store: MessageStore) -> None:
         substitute(store.flush, AcksBeforeFsync)
 
 
+class LateIsDone(GroupCommit):
+    """Whoever has waited for ``syncFlushTimeout`` is answered as if the force had come."""
+
+    def wait(self, env: Environment, end: int, decide: Decide) -> None:
+        super().wait(env, end, lambda env, status: decide(env, PutStatus.PUT_OK))
+
+
+def late_force_counts(store: MessageStore) -> None:
+    """Only with SYNC_FLUSH does anybody wait."""
+    if isinstance(store.flush, GroupCommit):
+        substitute(store.flush, LateIsDone)
+
+
 class LoopEnds(AsyncFlush):
     """The loop goes to sleep once, and does not come back."""
 
@@ -91,6 +104,14 @@ FORCING: Final = {
         ("B27", "R5", "C21"),
         "rocketmq#9713, #3129: the flushed position advances though the force call failed; cockroach#37102: a force "
         "that is tried again succeeds and has written nothing",
+    ),
+    "late-force-counts": StoreDefect(
+        late_force_counts,
+        "SYNC_FLUSH says SEND_OK when the time to wait for the force is over, whether it came or not",
+        "acknowledged messages lost when the power goes while a disk hangs",
+        "accounting",
+        ("C18",),
+        "a disk whose cache is full holds forces for seconds; a timer that ends the wait must not end it as a success",
     ),
     "roll-skips-flush": StoreDefect(
         lambda store: substitute(store.log.files, SkipsOldFile),

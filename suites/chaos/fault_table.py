@@ -56,7 +56,11 @@ GROUPS: Final = (
         f"do: fill_disk, on: {SLAVE}, for: 1s",
         f"do: cut_power, on: {MASTER}, for: 1s",
     ),
-    (f"do: fail_sync, on: {MASTER}, for: 1s",),
+    (
+        f"do: fail_sync, on: {MASTER}, for: 1s",
+        f"do: slow_disk, on: {MASTER}, for: 2s",
+        f"do: hang_disk, on: {MASTER}, for: 2s",
+    ),
     (f"do: slow_link, on: {LINK}, for: 1s", f"do: drop_frames, on: {LINK}, for: 2s, with: {{kind: any}}"),
     (f"do: flip_bits, on: {SLAVE}, for: 1s, with: {{back: 1KiB}}", f"do: wipe, on: {SLAVE}, for: 1s"),
     (f"do: adopt_slave, on: {MASTER}, for: 2s",),

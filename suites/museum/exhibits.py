@@ -53,6 +53,7 @@ EXHIBITS: Final = {
     "ack-before-fsync": Exhibit("sync-power-cut", LOST, CUT),
     "flush-loop-ends": Exhibit("async-power-cut", LOST, ("lost by cut_power of broker-a-0", "must have reached them")),
     "failed-force-counts": Exhibit("force-fails", ("unforced-ok",), ("SEND_OK although fsync failed", "broker-a")),
+    "late-force-counts": Exhibit("hanging-disk", LOST, CUT),
     "roll-skips-flush": Exhibit("sync-power-cut", LOST, CUT),
     "checkpoint-before-force": Exhibit("checkpoint", LOST, CUT),
     "recovery-skips-dispatch": Exhibit("sync-power-cut", LOST, CUT),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from errno import ENOSPC
 from pathlib import Path
 from typing import Protocol
@@ -40,8 +41,9 @@ class Disks(Protocol):
     def make(self, node: str) -> Path:
         """The node's empty data folder."""
 
-    def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
-        """End *process* (``None``: it is dead already) and lose what was not forced; the disk is usable on return."""
+    def cut_power(self, node: str, process: pidfd.ProcessId | None, killed: Callable[[], None]) -> witness.Loss:
+        """End *process* (``None``: it is dead already) and lose what was not forced; the disk is usable on return.
+        *killed* is called when it was sent SIGKILL."""
 
     def check_room(self) -> None:
         """``OSError`` (ENOSPC) if nodes cannot write, and no fault of ours is the reason."""
@@ -71,7 +73,7 @@ class ImageDisks:
         loopfs.mount_device(self._devices[node], folder)
         return folder
 
-    def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
+    def cut_power(self, node: str, process: pidfd.ProcessId | None, killed: Callable[[], None]) -> witness.Loss:
         folder = self._folder(node)
         if process is not None:
             # Stopped first: a broker that ran on after the disk's end would acknowledge from memory.
@@ -79,7 +81,7 @@ class ImageDisks:
         before = witness.take_snapshot(folder)
         loopfs.cut_power(folder)
         if process is not None:
-            _kill(node, process)
+            _kill(node, process, killed)
         loopfs.unmount(folder)
         loopfs.mount_device(self._devices[node], folder)
         return witness.lost_between(before, witness.take_snapshot(folder))
@@ -114,7 +116,7 @@ class FolderDisks:
         folder.mkdir()
         return folder
 
-    def cut_power(self, node: str, process: pidfd.ProcessId | None) -> witness.Loss:
+    def cut_power(self, node: str, process: pidfd.ProcessId | None, killed: Callable[[], None]) -> witness.Loss:
         raise LeverRefused("a power cut needs a disk of its own for every node", self._why)
 
     def check_room(self) -> None:
@@ -145,6 +147,9 @@ def hold_still(node: str, process: pidfd.ProcessId) -> None:
         raise InjectionFailed(f"{node} did not stand still {STILL_TIMEOUT_S:g} s after SIGSTOP")
 
 
-def _kill(node: str, process: pidfd.ProcessId) -> None:
-    if pidfd.send_signal(process, signal.SIGKILL) and not pidfd.wait_dead(process, DEATH_TIMEOUT_S):
+def _kill(node: str, process: pidfd.ProcessId, killed: Callable[[], None]) -> None:
+    if not pidfd.send_signal(process, signal.SIGKILL):
+        return
+    killed()
+    if not pidfd.wait_dead(process, DEATH_TIMEOUT_S):
         raise InjectionFailed(f"{node} was still there {DEATH_TIMEOUT_S:g} s after SIGKILL")

@@ -1,6 +1,6 @@
-"""Forces that fail on a node: who traces it, and where the witness is written.
+"""Forces of a node that fail or come late: who traces it, and where the witness is written.
 
-Question: which nodes cannot force anything to their disks now, and how often did they try? A tracer
+Question: which nodes cannot force anything to their disks now, or only late, and how often did they try? A tracer
 (``faults/mechanisms/strace.py``) a node at most; it ends with the process that it is attached to, by ``mend``, or by
 whoever finds the marker that it carries.
 
@@ -9,6 +9,7 @@ Limits. One thread at a time (levers run one after another).
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from faults.errors import InjectionFailed
@@ -25,27 +26,39 @@ class Forces:
         self._tracers: dict[str, pidfd.ProcessId] = {}
 
     def fail(self, node: str, process: pidfd.ProcessId) -> None:
+        self._trace(node, process, strace.FAILS)
+
+    def delay(self, node: str, process: pidfd.ProcessId, by_ms: int) -> None:
+        """0 ms: until they are mended."""
+        self._trace(node, process, strace.late(by_ms))
+
+    def _trace(self, node: str, process: pidfd.ProcessId, inject: str) -> None:
         if lack := scan().forces:
-            raise LeverRefused("forces cannot be made to fail here", lack)
-        if self.are_failing(node):
-            raise InjectionFailed(f"the forces of {node} fail already")
+            raise LeverRefused("nothing can be done to forces here", lack)
+        if self.are_hit(node):
+            raise InjectionFailed(f"the forces of {node} fail already, or are late")
         marker = {undo.MARKER: self._marker(node)}
-        self._tracers[node] = strace.fail_forces(process, self._witness(node), marker)
+        self._tracers[node] = strace.trace_forces(process, self._witness(node), marker, inject)
 
     def mend(self, node: str) -> None:
         if tracer := self._tracers.pop(node, None):
-            strace.mend_forces(tracer)
+            strace.let_go(tracer)
+
+    def abandon(self, node: str) -> None:
+        """*node* was sent SIGKILL: a tracer that holds one of its forces would keep it from going (strace 6.1)."""
+        if tracer := self._tracers.get(node):
+            pidfd.send_signal(tracer, signal.SIGKILL)
 
     def mend_all(self) -> None:
         for node in list(self._tracers):
             self.mend(node)
 
-    def are_failing(self, node: str) -> bool:
+    def are_hit(self, node: str) -> bool:
         tracer = self._tracers.get(node)
         return tracer is not None and pidfd.state(tracer) != "dead"
 
-    def failed(self, node: str, patience_ns: int) -> int:
-        return strace.count_failed(self._witness(node), patience_ns / 1e9)
+    def count_hit(self, node: str, patience_ns: int) -> int:
+        return strace.count_forces(self._witness(node), patience_ns / 1e9)
 
     def heal_step(self, node: str) -> HealStep:
         """Ends the tracer of *node*, also for somebody who knows no number of it."""

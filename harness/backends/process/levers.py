@@ -59,6 +59,7 @@ class ProcessLevers:
             return
         server, process = self._ending(node)
         if process and pidfd.send_signal(process, signal.SIGKILL):
+            self._forces.abandon(node)
             self._wait_end(server, process, DEATH_TIMEOUT_S)
 
     def stop(self, node: str, timeout_ns: int) -> None:
@@ -95,7 +96,7 @@ class ProcessLevers:
         server, process = self._ending(node)
         running = process if server.state() != "dead" else None
         try:
-            loss = self._disks.cut_power(node, running)
+            loss = self._disks.cut_power(node, running, lambda: self._forces.abandon(node))
         except LeverRefused:
             server.is_ending = False
             raise
@@ -111,11 +112,14 @@ class ProcessLevers:
     def mend_forces(self, node: str) -> None:
         self._forces.mend(node)
 
-    def forces_fail(self, node: str) -> bool:
-        return self._forces.are_failing(node)
+    def delay_forces(self, node: str, by_ms: int) -> None:
+        self._forces.delay(self._server(node).name, self._living(node), by_ms)
 
-    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
-        return self._forces.failed(node, patience_ns)
+    def forces_hit(self, node: str) -> bool:
+        return self._forces.are_hit(node)
+
+    def count_forces_hit(self, node: str, patience_ns: int = 0) -> int:
+        return self._forces.count_hit(node, patience_ns)
 
     def flip_log(self, node: str, back_bytes: int) -> int:
         return decay.flip_log(self._dead(node).data / "store" / "commitlog", back_bytes)

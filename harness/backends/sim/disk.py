@@ -207,6 +207,21 @@ class SimDisk:
             return
         if self.faults is not None and self.faults.hold(self._end_sync, sync):
             return
+        if self.faults is not None and self.faults.late_ns:
+            self.faults.held.append((self._finish, sync))
+            self._scheduler.at(self._scheduler.now + self.faults.late_ns, self._finish_late, sync)
+            return
+        self._finish(sync, None)
+
+    def _finish_late(self, sync: _Sync, _: None) -> None:
+        """Unless whoever released the disk was sooner."""
+        if self.faults is not None and (one := (self._finish, sync)) in self.faults.held:
+            self.faults.held.remove(one)
+            self._finish(sync, None)
+
+    def _finish(self, sync: _Sync, _: None) -> None:
+        if sync.era != self._era:
+            return
         if sync.error:
             if sync.inode is not None and sync.error == errorcode[EIO]:
                 self._forget(sync.inode, sync.sequence)
@@ -340,12 +355,6 @@ class SimDisk:
         if self.journal:
             self.commit(self.journal[-1].sequence)
         self._count_space()
-
-    def slow(self, factor: int) -> None:
-        """Syncs take *factor* times as long."""
-        healthy = latency_table(self.model.sync_min_ns, self.model.sync_spread_ns)
-        self.latencies = [latency * factor for latency in healthy]
-        self._byte_ns = self.model.byte_ns * factor
 
     def set_ballast(self, size_bytes: int) -> None:
         """Occupy *size_bytes* with something that is not ours (0 frees it)."""

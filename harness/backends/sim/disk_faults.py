@@ -9,10 +9,11 @@ Model. A healthy disk has no ``DiskFaults`` at all, so health costs nothing. Oth
     forceless   every sync → EIO; write works, and what a failed sync covered never reaches the platter
     failing     the n-th sync or write from now on fails once, then all is well (fsyncgate)
     lying       sync says yes and does nothing
+    late        every sync reaches the platter, and ends, so much later, each for itself
     hanging     syncs do not end until the disk is released, then they end in order
     fuse        the n-th change from now on does not return: the process dies inside it (kill between two writes)
 
-A full disk is a matter of space (``SimDisk.set_ballast``), a slow one of latency (``SimDisk.latencies``). Plans
+A full disk is a matter of space (``SimDisk.set_ballast``). Plans
 reach most of these by faults; ``read_only`` and failing writes are for tests of whoever writes files.
 """
 
@@ -33,11 +34,12 @@ class DiskFaults:
 
     __slots__ = (
         "dead",
-        "failed_syncs",
         "forceless",
         "fuse",
         "hanging",
         "held",
+        "hit_syncs",
+        "late_ns",
         "lying",
         "read_only",
         "sync_failures",
@@ -49,8 +51,9 @@ class DiskFaults:
         self.read_only = False
         self.lying = False
         self.forceless = False
-        self.failed_syncs = 0
-        """How many syncs failed while the disk was forceless."""
+        self.hit_syncs = 0
+        """How many syncs began while the disk was forceless, late or hanging."""
+        self.late_ns = 0
         self.hanging = False
         self.held: list[tuple[Callable[[Any, None], object], Any]] = []
         self.sync_failures: list[int] = []
@@ -62,8 +65,8 @@ class DiskFaults:
     def healthy(self) -> bool:
         """Nothing is wrong any more; the disk may forget this object."""
         return not (
-            self.dead or self.read_only or self.lying or self.forceless or self.hanging or self.held or self.fuse
-            or self.sync_failures or self.write_failures
+            self.dead or self.read_only or self.lying or self.forceless or self.late_ns or self.hanging or self.held
+            or self.fuse or self.sync_failures or self.write_failures
         )  # fmt: skip
 
     def before_write(self, file: str) -> None:
@@ -79,7 +82,7 @@ class DiskFaults:
 
     def before_sync(self) -> tuple[str, bool]:
         """(errno name or "", whether the disk will lie) of the sync that begins now."""
-        self.failed_syncs += self.forceless
+        self.hit_syncs += self.forceless or self.hanging or self.late_ns > 0
         if self.dead or self.forceless or _comes_due(self.sync_failures):
             return errorcode[EIO], False
         if self.read_only:
@@ -91,6 +94,12 @@ class DiskFaults:
         if self.hanging:
             self.held.append((end, sync))
         return self.hanging
+
+    def release(self) -> list[tuple[Callable[[Any, None], object], Any]]:
+        """Nothing is late any more, nothing hangs; what was kept back, in order."""
+        self.late_ns, self.hanging = 0, False
+        held, self.held = self.held, []
+        return held
 
 
 def _comes_due(countdown: list[int]) -> bool:

@@ -22,7 +22,7 @@ from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.node import Node
 from harness.backends.sim.weather import OTHER, PORT_CLASS_BITS
 from harness.errors import FaultError
-from reference_impl.environment import SECOND
+from reference_impl.environment import MS, SECOND
 
 if TYPE_CHECKING:
     from harness.backends.sim.world import SimBackend
@@ -169,49 +169,39 @@ class SimLevers:
 
     def fail_forces(self, node: str) -> None:
         faults = self._faults(self._running(node, "fail the forces of").name)
-        faults.forceless, faults.failed_syncs = True, 0
+        faults.forceless, faults.hit_syncs = True, 0
 
     def mend_forces(self, node: str) -> None:
         if (faults := self._world.node(node).disk.faults) is not None:
             faults.forceless = False
+            for end, sync in faults.release():
+                self._world.scheduler.at(self._world.now(), end, sync)
 
-    def forces_fail(self, node: str) -> bool:
+    def delay_forces(self, node: str, by_ms: int) -> None:
+        faults = self._faults(self._running(node, "delay the forces of").name)
+        faults.late_ns, faults.hanging, faults.hit_syncs = by_ms * MS, by_ms == 0, 0
+
+    def forces_hit(self, node: str) -> bool:
         faults = self._world.node(node).disk.faults
-        return faults is not None and faults.forceless and self.state(node) != "dead"
+        is_hit = faults is not None and (faults.forceless or faults.hanging or faults.late_ns > 0)
+        return is_hit and self.state(node) != "dead"
 
-    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+    def count_forces_hit(self, node: str, patience_ns: int = 0) -> int:
         faults = self._faults(node)
-        self._world.run_until(lambda: faults.failed_syncs > 0, self._world.now() + patience_ns)
-        return faults.failed_syncs
+        self._world.run_until(lambda: faults.hit_syncs > 0, self._world.now() + patience_ns)
+        return faults.hit_syncs
 
     def lie(self, node: str, lying: bool = True) -> None:
         """Syncs say yes and do nothing."""
         self._faults(node).lying = lying
-
-    def hang_disk(self, node: str) -> None:
-        """Syncs do not end until ``release_disk``."""
-        self._faults(node).hanging = True
-
-    def release_disk(self, node: str) -> None:
-        """They end now, in order."""
-        disk = self._world.node(node).disk
-        if disk.faults is not None:
-            disk.faults.hanging = False
-            held, disk.faults.held = disk.faults.held, []
-            for end, sync in held:
-                self._world.scheduler.at(self._world.now(), end, sync)
-
-    def slow_disk(self, node: str, factor: int) -> None:
-        """Syncs take *factor* times as long; 1 heals."""
-        self._world.node(node).disk.slow(_positive(factor))
 
     def kill_disk(self, node: str) -> None:
         """Every change and sync fails with EIO; reads go on."""
         self._faults(node).dead = True
 
     def repair_disk(self, node: str) -> None:
-        """Undo every defect but a full or slow disk; syncs that hang end."""
-        self.release_disk(node)
+        """Undo every defect but a full disk; syncs that hang end."""
+        self.mend_forces(node)
         self._world.node(node).disk.faults = None
 
     def flip_bits(self, node: str, prefix: str, count: int) -> list[tuple[str, int, int]]:

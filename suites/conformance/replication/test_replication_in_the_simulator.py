@@ -188,7 +188,7 @@ def test_p44_one_of_two_slaves_is_enough() -> None:
 @pytest.mark.conformance("P50")
 def test_p50_a_slave_acknowledges_what_it_has_not_forced() -> None:
     pair = sync_pair(flushDiskType="ASYNC_FLUSH", slave={"flushDiskType": "SYNC_FLUSH"})
-    pair.backend.levers.hang_disk("broker-a-1")  # type: ignore[attr-defined]
+    pair.backend.levers.delay_forces("broker-a-1", 0)  # type: ignore[attr-defined]
     assert send_all(pair, 5) == [OK] * 5
 
 

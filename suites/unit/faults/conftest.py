@@ -92,13 +92,16 @@ class World:
     def fail_forces(self, node: str) -> None:
         self.failing[node] = self.forces_asked_for
 
+    def delay_forces(self, node: str, by_ms: int) -> None:
+        self.failing[node] = self.forces_asked_for
+
     def mend_forces(self, node: str) -> None:
         self.mended[node] = self.failing.pop(node, 0)
 
-    def forces_fail(self, node: str) -> bool:
+    def forces_hit(self, node: str) -> bool:
         return node in self.failing and self.states[node] != "dead"
 
-    def failed_forces(self, node: str, patience_ns: int = 0) -> int:
+    def count_forces_hit(self, node: str, patience_ns: int = 0) -> int:
         return self.failing.get(node, self.mended.get(node, 0))
 
     def flip_log(self, node: str, back_bytes: int) -> int:

@@ -98,3 +98,27 @@ def test_a_log_that_does_not_reach_so_far_back_is_not_hit(world, fault) -> None:
 def test_how_far_back_is_a_size_that_a_sector_fits_in(fault, back: str, says: str) -> None:
     with pytest.raises(PlanError, match=says):
         fault("flip_bits", "masters", back=back)
+
+
+@pytest.mark.parametrize(("verb", "options", "late"), [("slow_disk", {"delay": "300ms"}, 300), ("hang_disk", {}, None)])
+def test_forces_are_late_for_a_while_and_how_many_is_told(world, fault, verb: str, options, late) -> None:
+    world.drive(world.injector(fault(verb, "master(broker-a)", at="5s", hold="4s", **options)))
+    assert world.calls == [("delay_forces", MASTER), ("mend_forces", MASTER)]
+    assert steps(world) == [("resolve", 1), ("inject", -1), ("probe", 1), ("heal", -1), ("heal_probe", 1)]
+    assert world.detail("f1", "probe").get("delay_ms") == late
+    assert world.detail("f1", "heal_probe") == {"held": 7}
+    assert world.is_whole()
+
+
+@pytest.mark.parametrize("verb", ["slow_disk", "hang_disk"])
+def test_a_node_whose_forces_nobody_held_was_not_hit(world, fault, verb: str) -> None:
+    """A tracer that attaches and holds nothing: no green for it."""
+    world.broken["delay_forces"] = None
+    world.drive(world.injector(fault(verb, "master(broker-a)", at="5s", hold="4s")))
+    assert ("probe", 0) in steps(world)
+
+
+@pytest.mark.parametrize("delay", ["0s", "0.5", "soon"])
+def test_a_delay_that_is_none_is_refused(fault, delay: str) -> None:
+    with pytest.raises(PlanError):
+        fault("slow_disk", "master(broker-a)", at="5s", delay=delay)

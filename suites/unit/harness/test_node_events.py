@@ -22,6 +22,7 @@ ACTS = [
     ("copy_disk", ("broker-a-1", NODE), "copied"),
     ("remove_tables", (NODE,), "tables_removed"),
     ("fail_forces", (NODE,), "forces_fail"),
+    ("delay_forces", (NODE, 200), "forces_delayed"),
     ("mend_forces", (NODE,), "forces_mended"),
     ("flip_log", (NODE, 512), "log_flipped"),
     ("reconfigure", (NODE, {}), "reconfigured"),
@@ -54,7 +55,7 @@ def test_looking_is_no_act_and_a_log_that_was_not_reached_was_not_flipped() -> N
     events = LeverEvents(World())
     levers = events.levers
     looks = (levers.state, levers.properties, levers.disk_space, levers.clock_ahead, levers.disk_files)
-    for look in (*looks, levers.power_cut_lost, levers.forces_fail, levers.failed_forces):
+    for look in (*looks, levers.power_cut_lost, levers.forces_hit, levers.count_forces_hit):
         look(NODE)
     assert levers.flip_log(NODE, 1 << 30) == -1
     assert events.take_events() == []

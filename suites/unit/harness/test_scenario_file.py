@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -177,6 +178,43 @@ def test_a_mistake_is_told_with_line_column_and_what_was_meant(line: str, compla
     assert error.place == place
     assert hint in error.hint
     assert error.exit_code == EXIT_USAGE
+
+
+def test_a_line_that_repeats_is_so_many_faults(tmp_path: Path) -> None:
+    path = tmp_path / "stutter.yaml"
+    path.write_text(
+        "name: stutter\nmode: multi-master\nworkload: {for: 20s}\nfaults:\n"
+        "  - {at: 1s, do: kill, on: master(broker-b), for: 1s}\n"
+        "  - {at: 2s..3s, do: pause, on: master(broker-a), for: 300ms, every: 2s, times: 3}\n"
+        "  - {at: 12s, do: kill, on: master(broker-a), for: 1s}\n"
+    )
+    faults = load(path).faults
+    assert [(fault.id, str(fault.at)) for fault in faults] == [
+        ("f1", "1s"), ("f2", "2s..3s"), ("f3", "4s..5s"), ("f4", "6s..7s"), ("f5", "12s"),
+    ]  # fmt: skip
+    assert {(fault.do, str(fault.hold)) for fault in faults[1:4]} == {("pause", "300ms")}
+
+
+@pytest.mark.parametrize(
+    ("repeats", "complaint"),
+    [
+        ("every: 2s", "a fault that repeats needs 'times', too"),
+        ("times: 2", "a fault that repeats needs 'every', too"),
+        ("every: 1s, times: 2", "it comes again before it is over: it lasts 1s"),
+        ("every: 2s, times: 0", "'0' is not a number of times: 1 to 1000"),
+        ("every: 2s, times: 1001", "'1001' is not a number of times: 1 to 1000"),
+        ("every: 2s, times: 30", "strikes at 59s, but the load lasts 20s"),
+        ("every: soon, times: 2", "soon"),
+    ],
+)
+def test_a_line_that_cannot_repeat_so_is_refused_with_its_place(tmp_path: Path, repeats: str, complaint: str) -> None:
+    path = tmp_path / "stutter.yaml"
+    path.write_text(
+        "name: s\nmode: multi-master\nworkload: {for: 20s}\n"
+        f"faults: [{{at: 1s, do: pause, on: masters, for: 1s, {repeats}}}]\n"
+    )
+    with pytest.raises(ScenarioError, match=re.escape(complaint)):
+        load(path)
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:

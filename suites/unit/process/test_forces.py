@@ -44,15 +44,15 @@ def is_kept(world: TinyWorld, text: str, within_ns: int = 300 * MS) -> bool:
 def test_forces_fail_are_counted_and_succeed_again(world: TinyWorld) -> None:
     assert world.ask("keep before") == b"before"
     world.do(world.levers.fail_forces, NODE)
-    assert world.levers.forces_fail(NODE)
-    assert world.levers.failed_forces(NODE) == 0
+    assert world.levers.forces_hit(NODE)
+    assert world.levers.count_forces_hit(NODE) == 0
     assert not is_kept(world, "lost")
-    assert world.do(world.levers.failed_forces, NODE, 60 * SECOND) >= 1
+    assert world.do(world.levers.count_forces_hit, NODE, 60 * SECOND) >= 1
     assert world.ask("read") == b"before lost ", "everybody can read what is not on the disk"
     world.do(world.levers.mend_forces, NODE)
-    assert not world.levers.forces_fail(NODE)
+    assert not world.levers.forces_hit(NODE)
     assert world.ask("keep after") == b"after"
-    assert world.levers.failed_forces(NODE) >= 1, "the witness outlives the fault"
+    assert world.levers.count_forces_hit(NODE) >= 1, "the witness outlives the fault"
     assert world.levers.state(NODE) == "running"
 
 
@@ -68,7 +68,7 @@ def test_twice_is_refused_and_mending_what_is_well_is_no_error(world: TinyWorld)
 def test_they_end_with_the_process(world: TinyWorld) -> None:
     world.do(world.levers.fail_forces, NODE)
     world.do(world.levers.kill, NODE)
-    world.until(lambda: not world.levers.forces_fail(NODE))
+    world.until(lambda: not world.levers.forces_hit(NODE))
     world.start(NODE)
     assert world.ask("keep again") == b"again"
     world.do(world.levers.mend_forces, NODE)
@@ -100,7 +100,7 @@ def test_without_a_tracer_it_is_refused_with_what_to_install(world: TinyWorld, m
 @traced
 def test_a_tracer_that_cannot_attach_says_why(tmp_path: Path) -> None:
     with pytest.raises(InjectionFailed, match="strace did not attach: "):
-        strace.fail_forces(pidfd.ProcessId(2**22 + 1, 7), tmp_path / "witness", {})
+        strace.trace_forces(pidfd.ProcessId(2**22 + 1, 7), tmp_path / "witness", {})
 
 
 @traced
@@ -109,7 +109,7 @@ def test_a_tracer_that_takes_too_long_is_ended_and_no_fault(world: TinyWorld, mo
     monkeypatch.setattr(strace, "is_traced", lambda pid, by: False)
     with pytest.raises(InjectionFailed, match="it took too long"):
         world.do(world.levers.fail_forces, NODE)
-    assert not world.levers.forces_fail(NODE)
+    assert not world.levers.forces_hit(NODE)
     assert world.ask("keep all the same") == b"all the same"
 
 
@@ -185,3 +185,33 @@ def test_the_sector_lies_so_far_before_the_end(
 
 def test_there_is_no_log(tmp_path: Path) -> None:
     assert decay.flip_log(tmp_path / "none", 512) == -1
+
+
+@traced
+def test_forces_are_late_each_for_itself_and_let_go_at_once(world: TinyWorld) -> None:
+    world.do(world.levers.delay_forces, NODE, 600)
+    assert world.levers.forces_hit(NODE)
+    assert not is_kept(world, "late", within_ns=400 * MS)
+    assert world.do(world.levers.count_forces_hit, NODE) >= 1
+    world.until(lambda: b"late" in world.clients["client-1"].answers)
+    world.do(world.levers.mend_forces, NODE)
+    assert is_kept(world, "soon", within_ns=5 * SECOND)
+
+
+@traced
+def test_forces_that_are_held_go_on_when_they_are_mended(world: TinyWorld) -> None:
+    world.do(world.levers.delay_forces, NODE, 0)
+    assert not is_kept(world, "held", within_ns=SECOND)
+    assert world.do(world.levers.count_forces_hit, NODE, SECOND) >= 1
+    world.do(world.levers.mend_forces, NODE)
+    world.until(lambda: b"held" in world.clients["client-1"].answers)
+    assert world.levers.state(NODE) == "running"
+
+
+@traced
+def test_a_node_whose_forces_are_held_can_be_killed(world: TinyWorld) -> None:
+    world.do(world.levers.delay_forces, NODE, 0)
+    world.say("keep never")
+    assert world.do(world.levers.count_forces_hit, NODE, 5 * SECOND) >= 1
+    world.do(world.levers.kill, NODE)
+    world.until(lambda: not world.levers.forces_hit(NODE))

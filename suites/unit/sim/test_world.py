@@ -165,7 +165,7 @@ def test_disk_faults_come_and_go() -> None:
     levers.kill_disk("broker-a-0")
     levers.repair_disk("broker-a-0")
     assert sync_once(pair)[0] == "synced"
-    levers.hang_disk("broker-a-0")
+    levers.delay_forces("broker-a-0", 0)
     assert sync_once(pair) == ("", -1)
     levers.repair_disk("broker-a-0")
     pair.run(SECOND)
@@ -175,10 +175,37 @@ def test_disk_faults_come_and_go() -> None:
 
 def test_a_slow_disk_is_slow_until_healed() -> None:
     pair = Pair()
-    pair.levers.slow_disk("broker-a-0", 1000)
-    assert sync_once(pair)[1] >= 1000 * DiskModel().sync_min_ns
-    pair.levers.slow_disk("broker-a-0", 1)
-    assert sync_once(pair)[1] <= 61 * DiskModel().sync_spread_ns + DiskModel().sync_min_ns + 5000
+    healthy_ns = 61 * DiskModel().sync_spread_ns + DiskModel().sync_min_ns + 5000
+    pair.levers.delay_forces("broker-a-0", 300)
+    assert 0 <= sync_once(pair)[1] - 300 * MS <= healthy_ns
+    assert pair.levers.count_forces_hit("broker-a-0") == 1
+    pair.levers.mend_forces("broker-a-0")
+    assert not pair.levers.forces_hit("broker-a-0")
+    assert sync_once(pair)[1] <= healthy_ns
+
+
+def test_forces_that_are_late_are_late_each_for_itself_and_end_at_once_when_mended() -> None:
+    pair = Pair()
+    pair.server_does(lambda env: (env.create("f", 1000), env.create("g", 1000)))
+    pair.levers.delay_forces("broker-a-0", 10_000)
+    for file in ("f", "g"):
+        pair.server_does(lambda env, file=file: env.sync(file, 0))
+    pair.run(9 * SECOND)
+    assert not [what for what in pair.server.what() if what[0] == "synced"]
+    pair.levers.mend_forces("broker-a-0")
+    pair.run(MS)
+    assert [told[0] for what, told in pair.server.what() if what == "synced"] == ["f", "g"]
+
+
+def test_what_was_on_its_way_to_a_late_disk_is_lost_with_the_power() -> None:
+    pair = Pair(model=Model(disk=DiskModel(power_cut_weights=(("drop-all", 1),))))
+    sync_once(pair)
+    pair.levers.delay_forces("broker-a-0", 1_000)
+    pair.server_does(lambda env: (env.write("f", 0, b"later"), env.sync("f", 1)))
+    pair.run(900 * MS)
+    pair.levers.cut_power("broker-a-0")
+    pair.levers.start("broker-a-0")
+    assert pair.world.node("broker-a-0").disk.read("f", 0, 5) == b"xxxxx"
 
 
 def test_a_full_disk_crashes_a_role_that_does_not_care_and_can_be_emptied() -> None:
@@ -229,7 +256,6 @@ def test_the_witness_of_a_power_cut() -> None:
 def test_counts_start_at_one() -> None:
     for call in (
         lambda levers: levers.fail_syncs("broker-a-0", 0),
-        lambda levers: levers.slow_disk("broker-a-0", 0),
         lambda levers: levers.die_in_step("broker-a-0", 0),
     ):
         with pytest.raises(ValueError, match="starts at 1"):

@@ -31,13 +31,13 @@ def blocked_force(start: Start) -> None:
     peer = start(flushDiskType="SYNC_FLUSH")
     create_topic(peer, "T")
     stored(peer, "T", b"00000", KEY)
-    peer.backend.levers.hang_disk(NODE)
+    peer.backend.levers.delay_forces(NODE, 0)
     code, seconds = timed(peer, properties="WAIT\x01false")
     assert (code, seconds < 0.1) == (OK, True)
     code, seconds = timed(peer)
     assert (code, 4.9 <= seconds <= 5.2) == (FLUSH_TIMEOUT, True)
     assert len(messages(pull(peer, "T", 0))) == 3  # visible before it is flushed
-    peer.backend.levers.release_disk(NODE)
+    peer.backend.levers.mend_forces(NODE)
     assert timed(peer)[0] == OK
     assert [message.body for message in drained(peer, "T", 4)] == [b"00000"] * 4
 
@@ -51,7 +51,7 @@ def failed_force(start: Start) -> None:
     levers = peer.backend.levers
     peer.backend.perform(lambda: levers.fail_forces(NODE))
     assert timed(peer)[0] == (OK if row_of(peer.release).failed_force_counts else FLUSH_TIMEOUT)
-    assert levers.failed_forces(NODE, PATIENCE_NS) > 0
+    assert levers.count_forces_hit(NODE, PATIENCE_NS) > 0
     peer.backend.perform(lambda: levers.mend_forces(NODE))
 
 

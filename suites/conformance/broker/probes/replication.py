@@ -201,7 +201,7 @@ def both_fail(start: Start) -> None:
     peer = start(brokerRole="SYNC_MASTER", flushDiskType="SYNC_FLUSH", syncFlushTimeout="5000")
     create_topic(peer, "T")
     peer.sleep(SECOND)
-    peer.backend.levers.hang_disk("broker-a-0")
+    peer.backend.levers.delay_forces("broker-a-0", 0)
     code, seconds = timed(peer)
     assert (code, 4.9 <= seconds <= 5.5) == (NO_SLAVE, True)
     FakeSlave(peer, "idle").write(report(0))
