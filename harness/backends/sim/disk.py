@@ -208,6 +208,7 @@ class SimDisk:
         if self.faults is not None and self.faults.hold(self._end_sync, sync):
             return
         if self.faults is not None and self.faults.late_ns:
+            self.faults.hit_syncs += 1
             self.faults.held.append((self._finish, sync))
             self._scheduler.at(self._scheduler.now + self.faults.late_ns, self._finish_late, sync)
             return

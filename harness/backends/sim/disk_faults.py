@@ -52,7 +52,7 @@ class DiskFaults:
         self.lying = False
         self.forceless = False
         self.hit_syncs = 0
-        """How many syncs began while the disk was forceless, late or hanging."""
+        """How many syncs failed since the disk is forceless, or were kept back since it is late or hanging."""
         self.late_ns = 0
         self.hanging = False
         self.held: list[tuple[Callable[[Any, None], object], Any]] = []
@@ -82,7 +82,7 @@ class DiskFaults:
 
     def before_sync(self) -> tuple[str, bool]:
         """(errno name or "", whether the disk will lie) of the sync that begins now."""
-        self.hit_syncs += self.forceless or self.hanging or self.late_ns > 0
+        self.hit_syncs += self.forceless
         if self.dead or self.forceless or _comes_due(self.sync_failures):
             return errorcode[EIO], False
         if self.read_only:
@@ -92,6 +92,7 @@ class DiskFaults:
     def hold(self, end: Callable[[Any, None], object], sync: Any) -> bool:
         """Keep the end of a sync back while the disk hangs."""
         if self.hanging:
+            self.hit_syncs += 1
             self.held.append((end, sync))
         return self.hanging
 
