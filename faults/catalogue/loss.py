@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states
+from faults.catalogue.process import STOP_OPTIONS, runs_again, start_again, states, steps_of
 from faults.effects import KILLED, Effect
 from faults.errors import InjectionFailed
 from faults.levers import Levers

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from faults.catalogue.process import STOP_OPTIONS, runs_again, states
+from faults.catalogue.process import STOP_OPTIONS, runs_again, states, steps_of
 from faults.effects import RESTARTED_BY_HEAL, RESTARTED_IN_ORDER, Effect
 from faults.errors import InjectionFailed
 from faults.levers import Levers

@@ -10,7 +10,7 @@ A node that was dead before proves nothing when it is dead after: the probe then
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from faults.effects import KILLED, STOPPED, Effect
 from faults.levers import HealStep, Levers
