@@ -53,6 +53,10 @@ class Member:
         return self.kind == "broker" and self.broker_id == MASTER_ID
 
 
+ELECTING: Final = ("enableDLegerCommitLog", "enableControllerMode")
+"""Properties of brokers whose roles move by elections."""
+
+
 @dataclass(frozen=True)
 class Mastership:
     """*node* is the master of its broker name from ``begin_ns`` to ``end_ns``."""
@@ -260,9 +264,9 @@ def _elected(members: Mapping[str, Member], events: Events | None) -> dict[str, 
 
 
 def _elects(members: Mapping[str, Member], broker: str) -> bool:
-    """Whether the nodes of *broker* are configured as members of a group."""
+    """Whether the nodes of *broker* are configured as members of a group, or as replicas of controllers."""
     its = (member for member in members.values() if member.broker == broker)
-    return any(member.properties.get("enableDLegerCommitLog") == "true" for member in its)
+    return any(member.properties.get(name) == "true" for member in its for name in ELECTING)
 
 
 def _in_turn(elected: list[tuple[int, str, int]]) -> list[Mastership]:

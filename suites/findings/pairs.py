@@ -66,16 +66,18 @@ def returns_without_timers(target: str, folder: Path) -> Seen:
 
 
 def returns_to_acting_slave(target: str, folder: Path) -> Seen:
-    """With every default, after somebody has committed an offset."""
+    """With every default, after a group has pulled from the slave that acts."""
     with opened(target, folder, **BOTH, **SETTINGS) as pair:
-        return _returns(pair)
+        return _returns(pair, pulls=1)
 
 
-def _returns(pair: Pair) -> Seen:
+def _returns(pair: Pair, pulls: int = 0) -> Seen:
     begin(pair)
     pair.kill("broker-a-0")
     if not _comes(pair, lambda: seen(pair) == ({0: pair.slave.broker}, 4)):
         return Seen("undecided", "the slave was never shown as acting master")
+    for offset in range(pulls):
+        pull(pair.slave, "T", offset)
     pair.start("broker-a-0")
     begun_ns = pair.backend.now()
     if _comes(pair, lambda: seen(pair) == ({0: pair.master.broker, 1: pair.slave.broker}, 6)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from checkers.history.cluster import Cluster
 from checkers.history.facts import RunFacts
 from checkers.history.faults import FaultFact
@@ -56,6 +58,19 @@ def test_a_promoted_slave_is_master_from_the_act_to_the_heal() -> None:
     assert cluster.hits(kill, "eu-1"), "whoever serves the name is its master"
     later = FaultFact("g", "kill", ("eu-1-1",), begin_ns=30, inject_ns=30, heal_ns=35, effective=1)
     assert not cluster.hits(later, "eu-1")
+
+
+@pytest.mark.parametrize(
+    ("electing", "second"),
+    [("enableDLegerCommitLog", "eu-1-1"), ("enableControllerMode", "eu-1-1"), ("enableSlaveActingMaster", "eu-1-0")],
+)
+def test_whom_nameservers_name_is_master_where_nodes_say_that_they_elect(electing: str, second: str) -> None:
+    build = Build()
+    build.event(5, "note", "serves", "eu-1-0", "", 1)
+    build.event(9, "note", "serves", "eu-1-1", "", 1)
+    nodes = {node: {**properties, electing: "true"} for node, properties in NODES.items()}
+    cluster = Cluster.of(nodes, TARGETS, (), build.history().events)
+    assert [cluster.master_at("eu-1", ms * MS) for ms in (6, 10)] == ["eu-1-0", second]
 
 
 def test_who_is_elected_is_master_until_the_next_one() -> None:
