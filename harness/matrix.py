@@ -16,7 +16,7 @@ violation that comes about in a way that RocketMQ is known for is counted there,
 
 Limits. An error of the harness in one run is UNKNOWN with that error, and does not stop the others; what a backend
 refuses is one too, so it is never green. A control that real processes left silent in a few runs proves little: it is
-asked for in the simulator only.
+asked for in the simulator only, and of the load ``log``: others send less of what can be lost.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from harness.harms import harm_of_verb
 from harness.modes import MODES, Flush
 from harness.pool import JOBS, run_at_once
 from harness.scenario import SECOND, Scenario, Topology, Workload
+from harness.workloads.table import LOADS
 
 if TYPE_CHECKING:
     from harness.run import Keep, RunResult
@@ -73,6 +74,8 @@ class Column:
     needs_slave: bool = False
     of_master: bool = True
     load_s: int = 10
+    then: tuple[str, ...] = ()
+    """Whom the same fault hits after that, one a second."""
 
 
 MASTER_SLAVE_LINK: Final = "link(master(broker-a), slave(broker-a), ha)"
@@ -102,8 +105,17 @@ COLUMNS: Final[Mapping[str, Column]] = {
 }
 """Columns of one word are a verb on masters."""
 
+CLIENT_COLUMNS: Final[Mapping[str, Column]] = {
+    "member-crash": Column("kill", "client(5)", "4s", of_master=False),
+    "producer-crash": Column("kill", "client(1)", "2s", of_master=False),
+    "zombie": Column("pause", "client(5)", "135s", of_master=False, load_s=145),
+    "storm": Column("restart", "client(5)", options={"how": "kill"}, of_master=False, then=("client(6)", "client(5)")),
+}
+"""Columns of loads whose clients begin again: client-1 is a producer of :data:`LOAD`, client-5 and -6 its consumers. A
+*zombie* is frozen for longer than a broker keeps it (120 s), and comes back."""
+
 RANDOM: Final = "random"
-NAMES: Final = (*COLUMNS, RANDOM)
+NAMES: Final = (*COLUMNS, *CLIENT_COLUMNS, RANDOM)
 """All columns."""
 
 DEFAULT_ROWS: Final = tuple(f"{m.name}/{row.flush}" for m in MODES.values() for row in m.grid if row.by_default)
@@ -126,16 +138,24 @@ class Plan:
     out: Path | None = None
     backend: str = DEFAULT
     target: str = "reference"
+    load: str = LOAD.kind
 
     def cells(self) -> list[tuple[str, str]]:
-        return [(row, column) for row in self.rows for column in self.columns if exists(row, column)]
+        return [(row, column) for row in self.rows for column in self.columns if exists(row, column, self.load)]
 
 
-def exists(row: str, column: str) -> bool:
-    """Whether there is such a cell: nobody can hit a slave that is not there; plans are for roles that stay."""
+def column_of(name: str) -> Column:
+    return COLUMNS[name] if name in COLUMNS else CLIENT_COLUMNS[name]
+
+
+def exists(row: str, column: str, load: str = LOAD.kind) -> bool:
+    """Whether there is such a cell: nobody can hit a slave that is not there, nor end a client that has one life only;
+    plans are for roles that stay."""
     if column == RANDOM:
-        return not MODES[row_of(row).mode].roles_move
-    return bool(row_of(row).slaves) or not COLUMNS[column].needs_slave
+        return not MODES[row_of(row).mode].roles_move and load == LOAD.kind
+    if column in CLIENT_COLUMNS and not LOADS[load].begins_again:
+        return False
+    return bool(row_of(row).slaves) or not column_of(column).needs_slave
 
 
 def row_of(name: str) -> Row:
@@ -206,7 +226,14 @@ def chosen(what: str, names: Sequence[str], known: Iterable[str], default: tuple
     return tuple(dict.fromkeys(names)) or default
 
 
-def scenario_of(row: str, column: str, seed: int = 0, backend: str = DEFAULT, target: str = "reference") -> Scenario:
+def scenario_of(
+    row: str,
+    column: str,
+    seed: int = 0,
+    backend: str = DEFAULT,
+    target: str = "reference",
+    load: str = LOAD.kind,
+) -> Scenario:
     """The scenario of a cell; of random plans that of *seed*."""
     configuration = row_of(row)
     if column == RANDOM:
@@ -215,7 +242,11 @@ def scenario_of(row: str, column: str, seed: int = 0, backend: str = DEFAULT, ta
         mode = MODES[configuration.mode]
         grid_row = next(one for one in mode.grid if one.flush == configuration.flush)
         return random_plan_of(grid_row, mode, seed, backend, target)
-    fault = COLUMNS[column]
+    fault = column_of(column)
+    then = tuple(
+        bind_fault(number, at=f"{5 + number}s", do=fault.do, on=whom, hold=fault.hold, options=fault.options)
+        for number, whom in enumerate(fault.then, 2)
+    )
     bound = bind_fault(1, at=STRIKES, do=fault.do, on=fault.on, hold=fault.hold, options=fault.options)
     topology = Topology(
         nameservers=1, brokers=configuration.brokers, slaves=configuration.slaves, flush=configuration.flush
@@ -224,8 +255,9 @@ def scenario_of(row: str, column: str, seed: int = 0, backend: str = DEFAULT, ta
         name=f"grid-{row.replace('/', '-')}-{column.replace('_', '-')}",
         mode=configuration.mode,
         topology=topology,
-        workload=replace(LOAD, duration_ns=fault.load_s * SECOND),
-        faults=(bound,),
+        workload=replace(LOAD, kind=load, duration_ns=fault.load_s * SECOND),
+        faults=(bound, *then),
+        properties={"broker": LOADS[load].broker} if LOADS[load].broker else {},
         description=f"{bound} in {row}",
         source="matrix",
     )
@@ -244,7 +276,7 @@ def run_one(plan: Plan, row: str, column: str, seed: int) -> Report:
     """One run, in a worker."""
     from harness.run import run_scenario
 
-    scenario = scenario_of(row, column, seed, plan.backend, plan.target)
+    scenario = scenario_of(row, column, seed, plan.backend, plan.target, plan.load)
     try:
         result = run_scenario(
             scenario,
@@ -293,7 +325,7 @@ def cells_of(plan: Plan, reports: Iterable[Report]) -> list[Cell]:
     for report in reports:
         by_cell[report.row, report.column].append(report)
     cells = (Cell(*key, tuple(sorted(found, key=lambda report: report.seed))) for key, found in by_cell.items())
-    if not backend_named(plan.backend).runs_at_once:
+    if not backend_named(plan.backend).runs_at_once or plan.load != LOAD.kind:
         return list(cells)
     return [replace(cell, reason=silent_control(cell)) for cell in cells]
 
@@ -303,7 +335,7 @@ def silent_control(cell: Cell) -> str:
     if cell.column == RANDOM:
         return ""
     mode, _, flush = cell.row.partition("/")
-    contract, fault = contract_of(mode), COLUMNS[cell.column]
+    contract, fault = contract_of(mode), column_of(cell.column)
     promise = contract.promise(harm_of_verb(fault.do), flush, "master") if contract and fault.of_master else None
     slaves = row_of(cell.row).slaves
     if promise is None or promise.loss_with(slaves) == "none" or cell.with_loss or not cell.reports:

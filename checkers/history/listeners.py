@@ -71,3 +71,10 @@ def _of_group(name: str, names: list[str], rows: Ints, message: Ints) -> Given:
 def is_retry(history: History, queue: int) -> bool:
     """Whether that queue is one of a retry topic."""
     return history.queues.name(queue).startswith(RETRY_PREFIX)
+
+
+def wanted_tags(history: History, group: str) -> frozenset[str] | None:
+    """The tags that *group* subscribed to; ``None``: it did not say, and gets everything."""
+    rows = np.flatnonzero(history.ops.f.mask("subscribe") & history.ops.group.mask(group)).tolist()
+    said = [tag for row in rows for tag in json.loads(history.ops.detail[row] or "{}").get("tags", ())]
+    return frozenset(said) if rows else None

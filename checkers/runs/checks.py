@@ -24,6 +24,7 @@ from checkers.runs.availability import check_availability
 from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
 from checkers.runs.delays import check_delays, has_delays
 from checkers.runs.fault_efficacy import check_faults
+from checkers.runs.filters import check_filters, has_filters
 from checkers.runs.group_deliveries import check_deliveries
 from checkers.runs.group_offsets import check_offsets
 from checkers.runs.key_order import check_order, has_keys
@@ -64,6 +65,7 @@ CHECKS: Final[dict[str, Check]] = {
     "listeners": check_listeners,
     "order": check_order,
     "delays": check_delays,
+    "filters": check_filters,
     "owners": check_owners,
     "redelivery": check_redelivery,
     "retries": check_retries,
@@ -89,6 +91,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "listeners": lambda history, _: has_listeners(history),
     "order": has_keys,
     "delays": has_delays,
+    "filters": has_filters,
     "owners": has_owners,
     "redelivery": lambda history, _: has_listeners(history),
     "retries": has_dead_letters,

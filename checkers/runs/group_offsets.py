@@ -32,10 +32,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.history.columns import NEVER
+from checkers.history.columns import NEVER, Bools
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import Lane, delivering, faults_of_node, lanes_of, of_slaves, reusing_fault
 from checkers.history.history import History, seconds
+from checkers.history.listeners import wanted_tags
 from checkers.objects.committed_offsets import OffsetInput, check_greatest_wins, check_monotonic, check_not_ahead
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -122,7 +123,8 @@ def _ahead(history: History, facts: RunFacts, lane: Lane) -> Iterator[Anomaly]:
     of_read = ops.rows(reads.op)
     listened = ops.f.mask("deliver") & ops.group.mask(lane.group) & (ops.queue == lane.queue)
     given = np.isin(of_read, delivering(history, lane.pulls)) | listened[of_read]
-    there = np.unique(reads.offset[(ops.f.mask("drain") & (ops.queue == lane.queue))[of_read]])
+    drained = (ops.f.mask("drain") & (ops.queue == lane.queue))[of_read]
+    there = np.unique(reads.offset[drained & _is_wanted(history, lane.group)])
     found = check_not_ahead(_input(history, lane), reads.offset[given], ops.complete_event[of_read[given]], there)
     for violation in found.violations:
         missing, value = violation.values
@@ -134,6 +136,15 @@ def _ahead(history: History, facts: RunFacts, lane: Lane) -> Iterator[Anomaly]:
         )
         details = {"group": lane.group, "queue": lane.queue, "offset": missing, "by": 0}
         yield Anomaly("commit-ahead", sentence, violation.ops, details, allowed=cause is not None)
+
+
+def _is_wanted(history: History, group: str) -> Bools:
+    """By row of reads: whether *group* wants that message."""
+    wanted = wanted_tags(history, group)
+    messages = history.messages
+    if wanted is None:
+        return np.ones(len(history.reads), dtype=np.bool_)
+    return np.isin(history.reads.message, messages.message[messages.tags.mask(*wanted)])
 
 
 def told_by_masters(history: History, facts: RunFacts, lane: Lane) -> list[Told]:

@@ -52,6 +52,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "listeners": ("undelivered", "rolled-back-delivered", "phantom", "refused-lost", "not-counted"),
     "order": ("disorder", "overlap"),
     "delays": ("early", "never-given"),
+    "filters": ("unwanted", "property-differs"),
     "owners": ("two-owners", "no-owner"),
     "redelivery": ("redelivered-late",),
     "retries": ("retried-early", "over-max", "buried-early", "not-buried"),

@@ -16,7 +16,8 @@ The first two need no fault. The others are allowed where delivery is at least o
 after a fault took data, at an offset that the group had passed before is *skipped*: allowed. What a listener refused
 must come again within a minute (*refused-lost* if it does not), counted (*not-counted*).
 
-Limits. Every group is expected to want every message of the topic. A message whose send is unknown may be given or not.
+Limits. A group that did not say which tags it wants is expected to want every message of the topic. A message whose
+send is unknown may be given or not.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import FAIL as REFUSED
 from checkers.history.ledger import OK, Ledger, ledger_of
-from checkers.history.listeners import LATER, Given, given_by_group, is_retry
+from checkers.history.listeners import LATER, Given, given_by_group, is_retry, wanted_tags
+from checkers.runs.excuses import excuses
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 ROLLED_BACK = "rollback"
@@ -91,7 +93,7 @@ def _wrong(
 ) -> Iterator[Anomaly]:
     """What was not given although it should have been, and the other way round."""
     got = np.unique(given.message[given.message >= 0])
-    missing = np.setdiff1d(promised, got).tolist()
+    missing = np.setdiff1d(_wanted(history, given.group, promised), got).tolist()
     behind = [message for message in missing if _is_behind(history, facts, ledger, given, message)]
     yield from _missing(history, ledger, given, "undelivered", [m for m in missing if m not in behind])
     yield from _missing(history, ledger, given, "skipped", behind)
@@ -99,6 +101,15 @@ def _wrong(
     yield from _after_refusals(history, facts, given)
     yield from _shown(history, given, "rolled-back-delivered", "were rolled back", shown[rolled_back[shown]])
     yield from _shown(history, given, "phantom", "were refused at every send", shown[ledger.outcome[shown] == REFUSED])
+
+
+def _wanted(history: History, group: str, messages: Ints) -> Ints:
+    """Of *messages* those of the tags that the group subscribed to."""
+    wanted = wanted_tags(history, group)
+    if wanted is None:
+        return messages
+    of_wanted = history.messages.message[history.messages.tags.mask(*wanted)]
+    return np.intersect1d(messages, of_wanted)
 
 
 def _shown(history: History, given: Given, kind: str, what: str, messages: Ints) -> Iterator[Anomaly]:
@@ -150,7 +161,7 @@ def _after_refusals(history: History, facts: RunFacts, given: Given) -> Iterator
         is_last = following < 0 or given.message[following] != given.message[now]
         if last[now] and given.message[now] >= 0 and is_last:
             gone += [now] if end_ns - history.ops.complete_ns[given.row[now]] >= AGAIN_NS else []
-    taken = any(fault.takes() and fault.effective != 0 for fault in facts.faults)
+    taken = bool(excuses(facts, "refused-lost"))
     uncounted = _uncounted(history, facts, given)
     yield from _refusal(history, given, "not-counted", "came again with the count that it had", uncounted, False)
     yield from _refusal(history, given, "refused-lost", "was refused and came never again", gone, taken)

@@ -27,6 +27,7 @@ from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.listeners import Given, given_by_group, is_retry
 from checkers.runs.calm import calm_ns
+from checkers.runs.excuses import excuses
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 WITHIN_NS: Final = 45_000_000_000
@@ -78,7 +79,7 @@ def _late(history: History, facts: RunFacts, group: str, pairs: list[tuple[int, 
     ops: Ints = history.ops.op
     earlier, later = pairs[0]
     proof = tuple(int(ops[row]) for pair in pairs[:_NAMED] for row in pair)
-    taken = any(fault.takes() and fault.effective != 0 for fault in facts.faults)
+    taken = bool(excuses(facts, "redelivered-late"))
     sentence = (
         f"Group {group} was given {len(pairs)} messages again that it had been given long before; the first at "
         f"{seconds(int(history.ops.invoke_ns[later]))}, {seconds(_age_ns(history, earlier, later))} after. "

@@ -10,7 +10,7 @@ message that was read from %DLQ%group; ``times_max`` of its detail is how often 
     retried-early    it came again before its delay was over (a clock that was set forward excuses it)
     over-max         it came with a count beyond ``times_max``
     buried-early     it is a dead letter, though nobody has refused it so often
-    not-buried       it was refused at ``times_max``, and the dead letters that were read a minute later have it not
+    not-buried       it was refused at ``times_max``, and the dead letters that were read a while later have it not
 
 A broker that could not take it back makes the member send it itself, or keep it (5 s): that is no retry from the retry
 topic and counts for nothing here. The last one is allowed after a fault that takes data.
@@ -30,6 +30,8 @@ from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.listeners import LATER, Given, given_by_group, is_retry
 from checkers.history.spans import meet
+from checkers.runs.calm import calm_ns
+from checkers.runs.excuses import excuses
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 S: Final = 1_000_000_000
@@ -37,7 +39,10 @@ DELAYS_S: Final = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600
 """Levels 1 to 18 (RocketMQ: messageDelayLevel)."""
 FIRST_LEVEL: Final = 3
 ROUNDING_NS: Final = 2_000_000
-BURIED_WITHIN_NS: Final = 60 * S
+BURIED_WITHIN_NS: Final = 9 * S
+"""Of calm: a dead letter is put away at once, and a member whose broker does not take it tries again after 5 s."""
+BURIED_AT_LAST_NS: Final = 60 * S
+"""Whatever was the matter."""
 _NAMED: Final = 10
 
 
@@ -147,11 +152,17 @@ def _of_counts(history: History, facts: RunFacts, given: Given, buried: dict[int
     missing = [
         row
         for message, row in tired.items()
-        if message not in buried and read_ns - int(ops.complete_ns[row]) > BURIED_WITHIN_NS
+        if message not in buried and _must_be_buried(facts, int(ops.complete_ns[row]), read_ns)
     ]
-    taken = any(fault.takes() and fault.effective != 0 for fault in facts.faults)
-    what = f"refused for the {most + 1}th time and not among the dead letters"
+    taken = bool(excuses(facts, "not-buried"))
+    what = f"refused {most + 1} times and not among the dead letters"
     yield from _told(history, given.group, "not-buried", what, missing, allowed=taken)
+
+
+def _must_be_buried(facts: RunFacts, refused_ns: int, read_ns: int) -> bool:
+    """Whether there was time enough."""
+    is_long = read_ns - refused_ns > BURIED_AT_LAST_NS
+    return is_long or calm_ns(facts, refused_ns, read_ns) > BURIED_WITHIN_NS + facts.slack_ns()
 
 
 def _told(

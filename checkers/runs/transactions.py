@@ -37,6 +37,7 @@ from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.listeners import Given, given_by_group, is_retry
+from checkers.runs.excuses import excuses
 from checkers.runs.owners import end_of_run
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -47,7 +48,6 @@ TIME_OUT_S: Final = 6
 """RocketMQ's defaults of ``transactionCheckMax``, ``transactionCheckInterval`` and ``transactionTimeOut``."""
 DELIVERED_NS: Final = 30 * S
 _NAMED: Final = 10
-_ENDS: Final = ("ends", "freezes", "separates", "takes")
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _lost(history: History, facts: RunFacts, given: Given, its: Transactions) ->
         if message not in got and end_ns - max(int(history.ops.complete_ns[row]), last_fault_ns) > patience_ns
     ]
     if lost:
-        taken = any(fault.takes() and fault.effective != 0 for fault in facts.faults)
+        taken = bool(excuses(facts, "committed-lost"))
         named = ", ".join(f"m{int(history.ops.message[row])}" for row in lost[:_NAMED])
         sentence = f"Group {given.group} was never given {len(lost)} messages whose transactions committed: {named}."
         proof = tuple(int(history.ops.op[row]) for row in lost[:_NAMED])
@@ -172,7 +172,13 @@ def _twice(
     for message, shown in sorted(places.items()):
         if len(shown) < 2:
             continue
-        cause = "half-twice" if its.halves[message] >= len(shown) else "replayed" if _was_hit(facts) else "unexplained"
+        cause = (
+            "half-twice"
+            if its.halves[message] >= len(shown)
+            else "replayed"
+            if excuses(facts, "shown-twice")
+            else "unexplained"
+        )
         causes[cause] += 1
         if cause == "unexplained":
             first, second = sorted(shown.values())[:2]
@@ -182,17 +188,6 @@ def _twice(
                 f"{history.op_text(int(ops.op[second]))}."
             )
             yield Anomaly("shown-twice", sentence, (int(ops.op[first]), int(ops.op[second])), {"group": given.group})
-
-
-def _was_hit(facts: RunFacts) -> bool:
-    """Whether a fault may have ended a broker between a message and its mark, or held an answer back."""
-    cluster = facts.cluster
-    return any(
-        fault.effective != 0
-        and any(fault.does(what) for what in _ENDS)
-        and any(cluster.broker_of(node) for node in (*fault.left, *fault.right))
-        for fault in facts.faults
-    )
 
 
 def _asked_too_often(history: History, facts: RunFacts, its: Transactions) -> Iterator[Anomaly]:

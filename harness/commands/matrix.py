@@ -21,6 +21,7 @@ EPILOG = """\
 examples:
   mqchaos matrix                                               the grid, 20 seeds a cell
   mqchaos matrix --seeds 200 --row single-master/async --fault cut_power
+  mqchaos matrix --load push --fault zombie --fault storm      consumer groups, and what befalls their members
   mqchaos matrix --defect ack-before-fsync                     what the planted bug breaks
   mqchaos matrix --backend process --target rocketmq:4.9.7 --seeds 1 --row multi-master-multi-slave-sync/async
 
@@ -36,7 +37,7 @@ COLUMNS_MAX = 8
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``matrix``."""
-    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, NAMES, ROWS
+    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, LOAD, NAMES, ROWS
     from harness.pool import JOBS
 
     parser.epilog = EPILOG
@@ -55,6 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help=f"of {', '.join(NAMES)} (repeatable; default: {', '.join(DEFAULT_COLUMNS)})",
+    )
+    parser.add_argument(
+        "--load", default=LOAD.kind, metavar="KIND", help=f"what clients do (list workloads; default: {LOAD.kind})"
     )
     add_world(parser)
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="plant a bug (repeatable)")
@@ -110,9 +114,10 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _plan(arguments: argparse.Namespace) -> Plan:
     from harness import seeds
     from harness.errors import UsageError
-    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, NAMES, ROWS, Plan, chosen
+    from harness.matrix import DEFAULT_COLUMNS, DEFAULT_ROWS, LOAD, NAMES, ROWS, Plan, chosen
     from harness.pool import check_jobs
     from harness.preflight import check_fit
+    from harness.workloads.table import LOADS
 
     check_defects(arguments.defect)
     check_jobs(arguments.jobs)
@@ -126,9 +131,12 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         arguments.out,
         arguments.backend,
         arguments.target,
+        *chosen("load", [arguments.load], LOADS, (LOAD.kind,)),
     )
     if not plan.cells():
-        raise UsageError("there is no such cell", hint="faults of slaves need a row with slaves")
+        raise UsageError(
+            "there is no such cell", hint="faults of slaves need slaves, those of clients a --load like push"
+        )
     return plan
 
 

@@ -69,6 +69,7 @@ class About:
     topic: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
     f: str = "send"
+    tags: str = ""
 
 
 PLAIN: Final = About()
@@ -208,7 +209,9 @@ class Application(Part):
         recorder, size = self._stage.recorder, self._stage.load.draw_size(self._stage.rng)
         process = self._free.pop() if self._free else Process(recorder.process())
         about = self.about()
-        message = recorder.message(process.number, process.sequence, size, kind=about.kind, due_ns=about.due_ns)
+        message = recorder.message(
+            process.number, process.sequence, size, tags=about.tags, kind=about.kind, due_ns=about.due_ns
+        )
         body = encode(Body(recorder.run, message, process.number, process.sequence), size)
         process.sequence += 1
         opened = _Open(process, recorder.invoke(process.number, "produce", message=message), message, about.f)

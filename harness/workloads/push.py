@@ -122,7 +122,7 @@ class Member:
             node=self.name,
             group=self._settings.group,
         )
-        detail: Detail = {"times": message.reconsume_times}
+        detail: Detail = {"times": message.reconsume_times, **self.about(message)}
         recorder.complete(
             op,
             "ok",
@@ -138,6 +138,10 @@ class Member:
         (self.delivered if is_done else self.refused).add(number)
         self.heard(env, message, number)
         return is_done
+
+    def about(self, message: PulledMessage) -> dict[str, str]:
+        """What else the history is told of a delivery."""
+        return {}
 
     def heard(self, env: Environment, message: PulledMessage, number: int) -> None:
         """A message came; for members that do something about it."""
@@ -198,7 +202,7 @@ class PushWorkload(ProducerWorkload):
         owned = Counter(queue for member in self._members for queue in member.consumer.queues())
         topic = self.stage.topic
         known = [MessageQueue(topic, queue.broker, queue.queue_id) for queue in self.stage.queues]
-        return all(owned[queue] == 1 for queue in known)
+        return all(count == 1 for count in owned.values()) and all(queue in owned for queue in known)
 
     def quiet_ns(self) -> int:
         """Since when nothing has come, or the end of the drain."""

@@ -17,8 +17,8 @@ Limits. Rows name modules, which are imported when they are made: scenario files
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -36,6 +36,8 @@ class LoadRow:
     maker: str
     begins_again: bool = False
     """Its clients can be killed, stopped and started."""
+    broker: Mapping[str, str] = field(default_factory=dict)
+    """Properties of brokers without which a run of seconds shows little; grids set them."""
 
     def make(self, stage: Stage, companions: Sequence[Companion]) -> Workload:
         workload: Workload = _found(self.maker)(stage, companions)
@@ -76,8 +78,15 @@ LOADS: Final[dict[str, LoadRow]] = {
         LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload", AGAIN),
         LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload", AGAIN),
         LoadRow("push-retries", "the same, with messages that always fail", ".retries:RetryWorkload", AGAIN),
+        LoadRow("push-tags", "the same, with tags and a property; the group wants some", ".tags:TagsWorkload", AGAIN),
         LoadRow("broadcast", "the same, but every member reads everything", ".push:BroadcastWorkload", AGAIN),
-        LoadRow("transactions", "halves, commits, rollbacks, questions", ".transactions:TransactionWorkload", AGAIN),
+        LoadRow(
+            "transactions",
+            "halves, commits, rollbacks, questions",
+            ".transactions:TransactionWorkload",
+            AGAIN,
+            {"transactionCheckInterval": "5000", "transactionTimeOut": "2000"},
+        ),
         LoadRow("requests", "clients that ask, and a group that replies", ".requests:RequestWorkload", AGAIN),
         LoadRow("locks", "clients that lock queues at their brokers", ".locks:LockWorkload", AGAIN),
         LoadRow("external", "other people's producers and a group of their consumers", ".external:ExternalWorkload"),

@@ -103,8 +103,11 @@ class Broker:
         self._pre_online = PreOnline(state, self._members, self.replication, self._go_online)
         self.pulls = Pulls(state)
         self.send_backs = SendBacks(state)
+        self._sends = Sends(state)
+        self.replies = Replies(state, self._sends)
+        self.transactions = Transactions(state)
         self._membership = Membership(state)
-        self._transaction_check = TransactionCheck(state)
+        self.transaction_check = TransactionCheck(state)
         self._handlers_of_master = self._all_handlers()
         self._handlers = self._handlers_for(config)
         self._main_port_only = frozenset(self.pulls.handlers())
@@ -116,7 +119,7 @@ class Broker:
             self.replication,
             self.registration,
             state.delays,
-            self._transaction_check,
+            self.transaction_check,
             self._members,
             self._pre_online,
         )
@@ -169,11 +172,11 @@ class Broker:
         }
 
     def _all_handlers(self) -> dict[int, Handler]:
-        state, statistics, sends = self.state, Statistics(self.state), Sends(self.state)
+        state, statistics = self.state, Statistics(self.state)
         return {
-            **sends.handlers(),
-            **Replies(state, sends).handlers(),
-            **Transactions(state).handlers(),
+            **self._sends.handlers(),
+            **self.replies.handlers(),
+            **self.transactions.handlers(),
             **self.pulls.handlers(),
             **Reads(state).handlers(),
             **self._membership.handlers(),
@@ -241,7 +244,7 @@ class Broker:
     def _deliver(self, env: Environment) -> None:
         """What a master does by itself: delayed messages, and questions about transactions."""
         self.state.delays.start(env)
-        self._transaction_check.start(env)
+        self.transaction_check.start(env)
 
     def _save_delays_from_now_on(self, env: Environment) -> None:
         env.set_timer(_DELAYS, FIRST_SAVE_NS)
@@ -250,7 +253,7 @@ class Broker:
         """A slave now: its master delivers, and asks."""
         env.cancel_timer(_DELAYS)
         self.state.delays.stop(env)
-        self._transaction_check.stop(env)
+        self.transaction_check.stop(env)
 
     def _load(self, env: Environment) -> None:
         state = self.state
@@ -273,7 +276,7 @@ class Broker:
         for key in self._ticks:
             env.cancel_timer(key)
         self.state.delays.stop(env)
-        self._transaction_check.stop(env)
+        self.transaction_check.stop(env)
         self.registration.stop(env)
         self._members.stop(env)
         self._pre_online.stop(env)

@@ -152,7 +152,7 @@ class Transactions:
         if ending.kind == TRANSACTION_ROLLBACK:
             self._write_op(env, half)
             return Command(ResponseCode.SUCCESS, {}, remark=_UNSET)
-        final = _final(half, ending)
+        final = final_of(half, ending)
 
         def stored(env: Environment, result: PutResult) -> None:
             if result.status.is_stored:
@@ -205,7 +205,7 @@ def _ending(request: Command) -> Ending:
     return ending
 
 
-def _final(half: Message, ending: Ending) -> PutRequest:
+def final_of(half: Message, ending: Ending) -> PutRequest:
     """The message itself. RocketMQ: EndTransactionProcessor#endMessageTransaction. Its text is the half's."""
     properties = half.property_map()
     queue_id = java_number(properties.get(PROPERTY_REAL_QUEUE_ID, ""), 32)

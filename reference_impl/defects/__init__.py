@@ -19,9 +19,11 @@ from reference_impl.defects.acknowledging import ACKNOWLEDGING
 from reference_impl.defects.appending import APPENDING
 from reference_impl.defects.defect import Defect, Kind, StoreDefect
 from reference_impl.defects.dying_file import DYING_FILE
+from reference_impl.defects.ending import ENDING
 from reference_impl.defects.forcing import FORCING
 from reference_impl.defects.handing_out import HANDING_OUT
 from reference_impl.defects.listing import LISTING
+from reference_impl.defects.members import MEMBERS
 from reference_impl.defects.queue_offsets import QUEUE_OFFSETS
 from reference_impl.defects.recovering import RECOVERING
 from reference_impl.defects.registering import REGISTERING
@@ -58,7 +60,7 @@ REPLICATION: Final[dict[str, Defect]] = {
 ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
 """Who finds whom."""
 
-CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT}
+CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT, **MEMBERS, **ENDING}
 """What consumers are given."""
 
 DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **ROUTING, **CONSUMERS}

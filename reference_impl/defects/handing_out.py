@@ -64,6 +64,57 @@ class BuriesAtOnce(SendBacks):
         return replace(put, topic=topic.topic_name, queue_id=0, properties=text, is_internal=True)
 
 
+class RetriesAtOnce(SendBacks):
+    """Whatever is given back comes again after a second."""
+
+    def _put_request(
+        self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
+    ) -> PutRequest:
+        put = super()._put_request(env, request, group, message)
+        properties = parse_properties(put.properties)
+        delay = {PROPERTY_DELAY: "1"} if properties.get(PROPERTY_DELAY, "0") != "0" else {}
+        return replace(put, properties=properties_text({**properties, **delay}))
+
+
+class _OfAnotherPatience(SendBacks):
+    """Counts the tries of a group by another measure."""
+
+    def _measured(self, request: Command, by: int) -> Command:
+        told = int(request.fields.get("maxReconsumeTimes", "16"))
+        return Command(
+            request.code, {**request.fields, "maxReconsumeTimes": str(told + by)}, request.body, version=request.version
+        )
+
+
+class BuriesTooSoon(_OfAnotherPatience):
+    """A group gets one try fewer than it wants."""
+
+    def _put_request(
+        self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
+    ) -> PutRequest:
+        return super()._put_request(env, self._measured(request, -1), group, message)
+
+
+class BuriesTooLate(_OfAnotherPatience):
+    """A group gets one try more than it wants."""
+
+    def _put_request(
+        self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
+    ) -> PutRequest:
+        return super()._put_request(env, self._measured(request, 1), group, message)
+
+
+class LosesProperties(SendBacks):
+    """What comes again has lost its last property of the application's."""
+
+    def _put_request(
+        self, env: Environment, request: Command, group: SubscriptionGroupConfig, message: Message
+    ) -> PutRequest:
+        put = super()._put_request(env, request, group, message)
+        properties = {name: text for name, text in parse_properties(put.properties).items() if not name.islower()}
+        return replace(put, properties=properties_text(properties))
+
+
 HANDING_OUT: Final = {
     "delivers-early": BrokerDefect(
         lambda broker: substitute(broker.state.delays, DeliversEarly),
@@ -88,5 +139,29 @@ HANDING_OUT: Final = {
         "a message that was given back goes to the dead letters at the first time",
         "a refused message that never comes again",
         "listeners",
+    ),
+    "retries-at-once": BrokerDefect(
+        lambda broker: substitute(broker.send_backs, RetriesAtOnce),
+        "a message that was given back comes again after a second, whatever its count",
+        "a refused message that comes again before its delay is over",
+        "retries",
+    ),
+    "buries-too-soon": BrokerDefect(
+        lambda broker: substitute(broker.send_backs, BuriesTooSoon),
+        "a message is a dead letter one try before its group has had enough",
+        "a dead letter that nobody has refused so often",
+        "retries",
+    ),
+    "buries-too-late": BrokerDefect(
+        lambda broker: substitute(broker.send_backs, BuriesTooLate),
+        "a message is given to its group once more than that wants",
+        "a message that is no dead letter although it failed as often as its group allows",
+        "retries",
+    ),
+    "loses-properties": BrokerDefect(
+        lambda broker: substitute(broker.send_backs, LosesProperties),
+        "a message that was given back comes again without its application's properties",
+        "a listener that is given a message without its property",
+        "filters",
     ),
 }

@@ -179,7 +179,7 @@ def test_what_has_failed_too_often_is_among_the_dead_letters() -> None:
 
 def test_dead_letters_that_are_read_too_soon_prove_nothing() -> None:
     run = poison(10_000, 30_000)
-    run.buried(60_000)
+    run.buried(45_000)
     assert verdict(check_retries, run).outcome is PASS
 
 

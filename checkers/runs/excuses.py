@@ -1,0 +1,20 @@
+"""Whether a fault of this run excuses what clients were not given: asked of the table of client promises."""
+
+from __future__ import annotations
+
+from checkers.client_promises import client_promises
+from checkers.history.facts import RunFacts
+from checkers.history.faults import FaultFact
+
+
+def excuses(facts: RunFacts, kind: str) -> list[FaultFact]:
+    """Faults of servers that took effect and whose harm excuses a violation of *kind* in this mode."""
+    harms = client_promises()[kind].excuses(facts.mode)
+    cluster = facts.cluster
+    return [
+        fault
+        for fault in facts.faults
+        if fault.effective != 0
+        and fault.harm in harms
+        and any(cluster.broker_of(node) for node in (*fault.left, *fault.right))
+    ]

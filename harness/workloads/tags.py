@@ -1,0 +1,82 @@
+"""The load ``push-tags``: messages with tags and a property of the application's, and a group that wants some tags.
+
+Question: does a group get all messages of the tags that it wants, none of the others, and each as it was sent?
+
+Model. The load ``push``; messages have the tags of :data:`TAGS` in turn, and their number as a property. The group
+wants :data:`WANTED`: an op ``subscribe`` says so. What a listener is given says the property as it came.
+
+Limits. Tags, not conditions in SQL92.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from harness.workloads.group import GROUP
+from harness.workloads.producers import About, Application, AttemptRecorder, OnResult
+from harness.workloads.push import Member, PushWorkload
+from harness.workloads.table import Companion
+from harness.workloads.workload import Stage
+from reference_impl.client import Message, Producer, PulledMessage, PushSettings
+from reference_impl.environment import Environment
+from reference_impl.wire.message import PROPERTY_TAGS
+
+TAGS: Final = ("alpha", "beta", "gamma")
+WANTED: Final = ("alpha", "beta")
+NUMBER: Final = "number"
+"""A property of the application's."""
+
+
+class TaggingApplication(Application):
+    """Tags in turn."""
+
+    _count = 0
+    wanted: set[int]
+
+    def about(self) -> About:
+        self._count += 1
+        tag = TAGS[self._count % len(TAGS)]
+        return About(properties={PROPERTY_TAGS: tag}, tags=tag)
+
+    def hand_over(self, env: Environment, message: Message, number: int, ended: OnResult) -> int:
+        properties = {**message.properties, NUMBER: str(number)}
+        self.wanted |= {number} if message.properties[PROPERTY_TAGS] in WANTED else set()
+        return super().hand_over(env, replace(message, properties=properties), number, ended)
+
+
+class TagsMember(Member):
+    """Says the property as it came."""
+
+    def about(self, message: PulledMessage) -> dict[str, str]:
+        return {NUMBER: message.properties.get(NUMBER, "")}
+
+
+class TagsWorkload(PushWorkload):
+    """``Workload`` of the load ``push-tags``."""
+
+    member: Callable[[Stage, str, Counter[str], PushSettings], Member] = TagsMember
+
+    def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
+        self._wanted: set[int] = set()
+        super().__init__(stage, companions)
+
+    def settings(self) -> PushSettings:
+        return PushSettings(GROUP, {self.stage.topic: " || ".join(WANTED)}, from_last=False, confirm=True)
+
+    def start(self) -> None:
+        super().start()
+        recorder = self.stage.recorder
+        op = recorder.invoke(recorder.process(), "subscribe", group=GROUP)
+        recorder.complete(op, "ok", "OK", detail={"tags": list(WANTED)})
+
+    def acknowledged(self) -> set[int]:
+        """Of those that the group wants."""
+        return super().acknowledged() & self._wanted
+
+    def _make_application(self, producer: Producer, record: AttemptRecorder, number: int) -> Application:
+        application = TaggingApplication(self.stage, producer, record, number, self.counts)
+        application.wanted = self._wanted
+        return application
