@@ -30,6 +30,7 @@ BENCHMARKS = {
     "checkers": "operations decided a second, memory, and Porcupine beside it",
     "runs": "simulated runs a minute: drawn, run, checked",
     "brokers": "sends a second on real processes, beside Apache RocketMQ",
+    "clients": "deliveries, new owners and messages in order, beside Apache RocketMQ",
     "memory": "what clients that mean no good make a node keep, and how long others wait",
     "replication": "how far a slave is behind, and what waiting for it costs, beside Apache RocketMQ",
 }

@@ -29,6 +29,7 @@ from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.history.listeners import Given, given_by_group
 from checkers.runs.excuses import excuses
+from checkers.runs.listener_deliveries import of_load
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _NAMED: Final = 10
@@ -42,7 +43,7 @@ def has_broadcasts(history: History, facts: RunFacts) -> bool:
 def check_broadcasts(history: History, facts: RunFacts) -> Verdict:
     """FAIL for a message that a member never got although it got a later one of its queue."""
     ledger = ledger_of(history)
-    promised = ledger.where((ledger.outcome == OK) & ledger.drained)
+    promised = ledger.where((ledger.outcome == OK) & ledger.drained & of_load(history, len(ledger)))
     ops = history.ops
     anomalies: list[Anomaly] = []
     reasons = [] if len(promised) else ["no acknowledged message was there in the end: nothing had to be delivered"]

@@ -47,7 +47,7 @@ def check_listeners(history: History, facts: RunFacts) -> Verdict:
     """Account for every delivery to a listener."""
     ledger = ledger_of(history)
     rolled_back = _of_kind(history, ROLLED_BACK, len(ledger))
-    promised = np.flatnonzero((ledger.outcome == OK) & ledger.drained & ~rolled_back & _of_load(history, len(ledger)))
+    promised = np.flatnonzero((ledger.outcome == OK) & ledger.drained & ~rolled_back & of_load(history, len(ledger)))
     groups = given_by_group(history)
     anomalies = [
         anomaly for given in groups for anomaly in _wrong(history, facts, ledger, given, promised, rolled_back)
@@ -67,7 +67,7 @@ def check_listeners(history: History, facts: RunFacts) -> Verdict:
     return Verdict("listeners", outcome, tuple(anomalies), measures, reasons)
 
 
-def _of_load(history: History, size: int) -> Bools:
+def of_load(history: History, size: int) -> Bools:
     """Messages of applications: where these are told apart from attempts, an operator's are not among them."""
     ops = history.ops
     produced = ops.message[ops.f.mask("produce") & (ops.message >= 0)]

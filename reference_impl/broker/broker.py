@@ -32,6 +32,7 @@ from reference_impl.broker.delay import DelayedDelivery
 from reference_impl.broker.groups import GroupTable
 from reference_impl.broker.members import MemberGroup
 from reference_impl.broker.membership import Membership
+from reference_impl.broker.of_5x import Of5x
 from reference_impl.broker.pre_online import PreOnline
 from reference_impl.broker.pull import Pulls
 from reference_impl.broker.rates import RATES_TIMER
@@ -183,6 +184,7 @@ class Broker:
             **self.send_backs.handlers(),
             **Admin(state, self.registration).handlers(),
             **statistics.handlers(),
+            **Of5x(state).handlers(),
             **Upkeep(state, statistics).handlers(),
             **Relay(state).handlers(),
             **(self._members.handlers() if self.config.is_5x else {}),

@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from reference_impl.broker.of_5x import refuse_timers
 from reference_impl.broker.state import State
 from reference_impl.broker.topics import (
     DEAD_LETTER_PREFIX,
@@ -38,6 +39,7 @@ from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     MULTI_TAGS,
     offset_message_id,
+    parse_properties,
 )
 from reference_impl.wire.remoting import Handler
 
@@ -173,6 +175,8 @@ class Sends:
         """What to store, after all checks; :class:`RequestRefused` with the code of the first that failed."""
         topic = self._checked_topic(env, link, header)
         name, queue_id = header.topic, header.queue_id
+        if self._state.config.is_5x and "TIMER_" in header.properties:
+            refuse_timers(parse_properties(header.properties))
         if not header.batch:
             name, queue_id = self._after_retries(env, request, header)
         if queue_id < 0:
