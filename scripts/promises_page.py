@@ -174,6 +174,10 @@ HEADLINES: Final = {
     ("slave-lag", "behind_max_ms"): "behind_max_ms",
     ("masters", "without_ms"): "without_master_ms",
     ("masters", "changes"): "master_changes",
+    ("order", "keys_moved"): "keys_moved",
+    ("order", "longest_stall_ms"): "longest_stall_ms",
+    ("order", "moved-disorder"): "out_of_order_over_two_queues",
+    ("order", "disorder"): "out_of_order_in_a_queue",
 }
 
 
@@ -224,7 +228,8 @@ def page(results: Sequence[Result]) -> str:
         "median of successful sends; *left_after_ms*: until a NameServer no longer listed a broker; *shown_after_ms*: "
         "until an act of an operator was seen everywhere; *forgotten_age_ms*: the oldest change of a table that a lost "
         "master took along; *behind_max_ms*: how far a slave was behind; *without_master_ms*: how long a name had no "
-        "master; *delivered_again*, *from_slaves*: messages that groups got more than once, and from slaves; "
+        "master; *keys_moved*: keys whose queue changed, *longest_stall_ms* of one; *delivered_again*, *from_slaves*: "
+        "messages that groups got more than once, and from slaves; "
         "*slave_behind*: acknowledged messages that a slave did not show, at its worst. Of several runs the least and "
         "the greatest figure. What real brokers were seen to do: [findings](findings.md).",
         *(_claim(claim, text, scenarios, results) for claim, text in claims.items()),
