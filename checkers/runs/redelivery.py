@@ -1,12 +1,12 @@
 """The check ``redelivery``: how far back does a group go when a member or a broker dies?
 
-Question: a message came to a group again from the place at which it had come before. How long before? Offsets are told
-every five seconds, so what was done longer ago than that must not come again.
+Question: a message came to a group again from the place at which it had come before. How long before?
 
-Model. Two deliveries of one message from one place (queue and offset), the later one not counted as a retry. What lies
-between the end of the first and the beginning of the second is its *age*; of that only calm counts
-(:mod:`checkers.runs.calm`). A member tells its offsets every 5 s and when it lets a queue go, its broker writes them
-every 5 s, and a change of owners takes up to 30 s: older than :data:`WITHIN_NS` is
+Model. Offsets are told every five seconds: what was done longer ago than that must not come again. Two deliveries of
+one message from one place (queue and offset), the later one not counted as a retry: what lies between the end of the
+first and the beginning of the second is its *age*; of that only calm counts (:mod:`checkers.runs.calm`). A member
+tells its offsets every 5 s and when it lets a queue go, its broker writes them every 5 s, and a change of owners takes
+up to 30 s: older than :data:`WITHIN_NS` is
 
     redelivered-late    FAIL; allowed after a fault that takes data, which may take all offsets
 
