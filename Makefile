@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile museum mutation benchmarks docs clean
+.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile museum mutation cluster benchmarks docs clean
 
 HISTORIES ?= 1000000
 STATES ?= 1000000
@@ -17,6 +17,7 @@ help:
 	@echo 'make hostile     a million hostile frames, 10,000 damaged stores, tables, files of properties (an hour)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make mutation    400 small changes of the reference: how many are noticed? (goes on where it was; three hours)'
+	@echo 'make cluster     lake, campaign, re-check on a Spark cluster on this machine; an executor is killed'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
 
@@ -62,6 +63,9 @@ museum: .venv/.mqchaos-setup
 mutation: .venv/.mqchaos-setup
 	.venv/bin/python -m harness.cli mutate
 	.venv/bin/python scripts/detection_page.py --take mutation
+
+cluster: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.cluster
 
 benchmarks: .venv/.mqchaos-setup
 	.venv/bin/python -m benchmarks

@@ -29,6 +29,7 @@ BENCHMARKS = {
     "simulator": "simulated seconds a second: a cluster under load",
     "checkers": "operations decided a second, memory, and Porcupine beside it",
     "runs": "simulated runs a minute: drawn, run, checked",
+    "lake": "answers over 100 to 10,000 stored runs, beside DuckDB",
     "brokers": "sends a second on real processes, beside Apache RocketMQ",
     "clients": "deliveries, new owners and messages in order, beside Apache RocketMQ",
     "memory": "what clients that mean no good make a node keep, and how long others wait",

@@ -8,8 +8,10 @@ that gives. A local session must start fast: no UI, the parallel collector, and 
 that the first session of a machine leaves in the cache folder (it halves the start). On a cluster none of that is set:
 its administrators know better.
 
-Python workers must be this interpreter, or Spark takes whatever ``python3`` is on the path. What the virtual machine
-says on standard error goes to a log file in the cache folder, of which the end is shown if the session does not start.
+Python workers on this machine are this interpreter, or Spark takes whatever ``python3`` is on the path; on a cluster
+``PYSPARK_PYTHON`` says where it is if not at the same path. Our own code goes to a cluster with the session, as an
+archive that every executor unpacks (:mod:`results.shipping`); what it imports must be installed there. What the virtual
+machine says on standard error goes to a log file in the cache folder, of which the end is shown if it does not start.
 Ctrl-C and SIGTERM raise ``KeyboardInterrupt`` in the main thread; on leaving, whatever the reason, the Java process is
 stopped and waited for.
 """
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.cache import cache_folder
 from harness.errors import BackendUnavailable
 from harness.java import find_java, spark_home
+from results.shipping import archive, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOCAL: Final = "local[*, 4]"
 """All cores; a task whose worker dies is tried again, as on a cluster."""
+
+SMALL: Final = 8
+"""Parts of a shuffle of a small job on a cluster."""
 
 STOP_S: Final = 30.0
 """How long the virtual machine may take to end; the first one of a machine writes its archive of classes then."""
@@ -71,10 +77,10 @@ def spark_session(name: str, *, partitions: int = 0) -> Iterator[SparkSession]:
     """
     _prepare_environment()
     log = cache_folder() / "spark.log"
-    with _interrupts():
+    with _interrupts(), archive() as code:
         try:
             with _standard_error_to(log):
-                session = _builder(name, partitions).getOrCreate()
+                session = _builder(name, partitions, code).getOrCreate()
         except Exception as problem:
             said = f"Spark did not start: {problem}"  # while there is a Java to ask what it was
             stop_java()
@@ -95,18 +101,23 @@ def is_local() -> bool:
     return where().startswith("local") and "SPARK_ENV_LOADED" not in os.environ
 
 
-def _builder(name: str, partitions: int) -> Any:
+def _builder(name: str, partitions: int, code: Path) -> Any:
     from pyspark.sql import SparkSession
 
     # What goes wrong in a query comes back as an exception; PySpark prints it a second time, with the stack of both.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     builder: Any = SparkSession.builder
+    if not is_local():
+        # Adaptive execution decides how many parts are read; what it begins with is what each task of a shuffle writes.
+        builder = builder.config("spark.sql.adaptive.coalescePartitions.initialPartitionNum", partitions or SMALL)
     if where().startswith("sc://"):
         return builder.remote(where())
-    builder = builder.appName(name).config("spark.executorEnv.PYTHONPATH", str(ROOT))
+    builder = builder.appName(name)
     if "SPARK_ENV_LOADED" not in os.environ:  # under spark-submit the master is given there
         builder = builder.master(where())
     if not is_local():
+        for key, value in settings_of(code).items():
+            builder = builder.config(key, value)
         return builder
     sized = {"spark.sql.shuffle.partitions": str(partitions)} if partitions else _small_settings()
     memory = {"spark.driver.memory": _memory(), "spark.driver.extraJavaOptions": _java_options(bool(partitions))}
@@ -141,7 +152,9 @@ def _java_options(is_long: bool) -> str:
 def _prepare_environment() -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     os.environ["JAVA_HOME"] = str(spark_home(find_java(), cache_folder()))
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if is_local():
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if str(ROOT) not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, paths)])
@@ -156,8 +169,10 @@ def stop_java() -> None:
     gateway: Any = SparkContext._gateway
     if gateway is None:
         return
-    process: subprocess.Popen[bytes] = gateway.proc
+    process: subprocess.Popen[bytes] | None = gateway.proc
     gateway.shutdown()
+    if process is None:  # that of spark-submit ends when we do
+        return
     if process.stdin is not None:
         process.stdin.close()  # PySpark's gateway ends when its standard input does
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import yaml
 
 from checkers.history.columns import Ints
 from checkers.history.facts import FaultFact, faults_of, phases_of
@@ -68,12 +69,22 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
     return render_page(
         str(__package__), "run.html", data={"timeline": timeline, "ops": blob}, scripts=SCRIPTS,
         title=f"{outcome} · {run['scenario']}", run=run, outcome=outcome, place=place, plan=plan,
+        description=_description(plan),
         summary=SUMMARY[outcome] + _allowed_loss(checks), facts=_facts(run),
         checks=[_check(check) for check in checks], losses=_losses(history, load_ns),
         operations=_operations(history), faults=_faults(faults, load_ns, run),
         phases=_phases(phases, end_ns, load_ns), nodes=_nodes(run, history),
         ops_total=len(history.ops),
     )  # fmt: skip
+
+
+def _description(plan: str) -> str:
+    """What the scenario says of itself; a folder may hold a plan that somebody has edited."""
+    try:
+        document = yaml.safe_load(plan)
+    except yaml.YAMLError:
+        return ""
+    return str(document.get("description", "")) if isinstance(document, dict) else ""
 
 
 def _badness(outcome: str) -> int:

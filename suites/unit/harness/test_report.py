@@ -22,6 +22,7 @@ from harness.run import run_scenario
 from suites.unit.harness.tiny import CUT, KILL, tiny
 
 VOID = {"meta", "input"}
+EMPTY = History.from_columns({})
 
 
 class Outline(HTMLParser):
@@ -86,6 +87,23 @@ def test_the_verdict_comes_first_then_why_then_the_timeline(pages):
     ]
     assert places == sorted(places)
     assert "skip-last-record" in text
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ("name: x\ndescription: nothing <b>is lost", "nothing <b>is lost"),
+        ("name: x", ""),
+        ("- no\n- map", ""),
+        ("a: [", ""),
+    ],
+)
+def test_the_head_says_what_the_scenario_says_of_itself(plan: str, said: str) -> None:
+    run = {**dict.fromkeys(("mode", "flush", "target", "backend", "seed", "run", "scenario"), "x"), "nodes": {}}
+    outline = Outline(report.render(run, {"outcome": "PASS", "verdicts": []}, EMPTY, "runs/x", plan))
+    head = outline.text[: outline.text.index("What happened")]
+    assert said in head
+    assert outline.open == []
 
 
 def test_loss_that_is_allowed_is_told_in_the_head(pages):
