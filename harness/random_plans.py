@@ -44,6 +44,8 @@ BACKS_KIB: Final = (1, 4, 16, 40)
 """How far behind the end of a log a sector goes bad."""
 TRIES: Final = 60
 OBSERVED: Final = 0.3
+NEED_A_BROKER: Final = ("takes", "fails-forces", "fills-disk", "steps-clock", "slows")
+"""Effects that need a log, a disk, or steady traffic: NameServers are asked every half a minute."""
 
 
 def random_scenario(seed: int, backend: str = "sim", target: str = "reference", mode: str = "") -> Scenario:
@@ -119,7 +121,8 @@ class _Drawer:
         shortest, longest = HOLDS_S
         least = PROBES_S if separates(verb) else FORCED_LATE_S if does(verb, "fails-forces") else shortest
         end = at + rng.randint(least, max(longest, least + 8)) if verb.holds else at
-        peer = rng.choice(self._sides(node)) if verb.shape == "cut" else ""
+        sides = [side for side in self._sides(node) if side != "nameservers" or not does(verb, "slows")]
+        peer = rng.choice(sides) if verb.shape == "cut" else ""
         back = 1024 * rng.choice(BACKS_KIB) if "back" in verb.options else 0
         return Struck(verb, node, at, end, peer, back)
 
@@ -150,8 +153,8 @@ class _Drawer:
         masters, others = self._members()
         if does(verb, "takes", "replaced"):
             return masters
-        needs_store = any(does(verb, what) for what in ("takes", "fails-forces", "fills-disk", "steps-clock"))
-        return [*masters, *masters, *others, *([] if needs_store else ["nameserver(1)"])]
+        needs_broker = any(does(verb, what) for what in NEED_A_BROKER)
+        return [*masters, *masters, *others, *([] if needs_broker else ["nameserver(1)"])]
 
     def _sides(self, node: str) -> list[str]:
         if node.startswith("nameserver"):

@@ -97,6 +97,12 @@ class Conditions:
         cuts = (fault for fault in self.faults if fault.effective != 0 and fault.separates(one, other, ports))
         return union(fault.lasts for fault in cuts)
 
+    def reset(self, one: str, other: str, ports: str = "any") -> list[Span]:
+        """When connections between the two may have been closed although both ran: what makes a link slow stands in it
+        as a proxy, and resets them when it comes and when it goes."""
+        slow = (fault for fault in self.faults if fault.effective != 0 and fault.does("slows"))
+        return union(fault.lasts for fault in slow if fault.lies_between(one, other, ports))
+
     def _of(self, node: str, what: str, *, at: str = "act") -> list[FaultFact]:
         return [fault for fault in self.faults if fault.does(what, at=at) and fault.took_effect_on(node)]
 

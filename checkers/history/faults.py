@@ -93,7 +93,11 @@ class FaultFact:
 
     def separates(self, one: str, other: str, ports: str = "any") -> bool:
         """Whether nothing passes between the two on *ports* (``any``: on any)."""
-        if not self.does("separates") or not (ports == "any" or self.ports in ("any", ports)):
+        return self.does("separates") and self.lies_between(one, other, ports)
+
+    def lies_between(self, one: str, other: str, ports: str = "any") -> bool:
+        """Whether the two are on its two sides, and *ports* concern it."""
+        if not (ports == "any" or self.ports in ("any", ports)):
             return False
         return (one in self.left and other in self.right) or (one in self.right and other in self.left)
 

@@ -13,7 +13,9 @@ while it is down, frozen or cut off from it, whichever faults hold it so (:mod:`
     dropped-early   not listed any more although it was well and had been for ``relearned_within``, or out for less than
                     ``silent_after`` without having ended
 
-The end of a connection cannot be seen across a partition, nor when a machine goes dark. A NameServer that was itself
+The end of a connection cannot be seen across a partition, and need not be when a machine goes dark: on real processes
+the kernel outlives the broker, and may close its connections all the same. A link that was slow for a while was reset
+when that began and when it ended. A NameServer that was itself
 down, frozen or of another time is judged again when that is over; times in which it was out count for nobody.
 
 Limits. Views are as clients see them, to the interval of their questions. Runs without ``route`` ops are not judged.
@@ -97,16 +99,16 @@ class _Judge:
         """Whether *broker* has to be in *view*: nothing that can have removed it is recent enough."""
         master = self.facts.cluster.master_at(broker, view.invoke_ns)
         server_ns = self._of_server(view.server)
-        away = union(self._out(master, view.server), server_ns)
+        reset_ns = self.facts.conditions.reset(master, view.server, "namesrv")
+        away = union(self._out(master, view.server), server_ns, reset_ns)
         chain = self._around(prolonged(away, self.bounds.relearned_within_ns + self.facts.slack_ns()), view)
         if chain is None:
             return True
         began_ns = chain[0]
         if view.complete_ns - began_ns >= self.bounds.silent_after_ns:
             return False
-        closed = self.facts.conditions.closed(master)
-        ended = any(began_ns <= begin <= view.complete_ns for begin, _ in closed)
-        return not (ended or within(server_ns, began_ns, view.complete_ns))
+        ended = any(began_ns <= begin <= view.complete_ns for begin, _ in self.facts.conditions.down(master))
+        return not (ended or within(union(server_ns, reset_ns), began_ns, view.complete_ns))
 
     def is_down(self, broker: str, ns: int) -> bool:
         """Whether the master of *broker* had ended."""

@@ -125,3 +125,34 @@ def test_whatever_ended_it_a_broker_may_be_missing_until_it_has_registered_again
     asked(build, range(11, 40), ("broker-b",))
     asked(build, range(40, 60), BOTH)
     assert judge(build).outcome is Outcome.PASS
+
+
+def slowed(server: str) -> Build:
+    """From 10 to 20 s everything between *server* and broker-a is late."""
+    build = Build()
+    sides = {"left": [server], "right": ["broker-a-0"], "effects": [{"does": "slows", "at": "act"}]}
+    build.event(10_000, "fault", "resolve", server, "f1", 1, do="slow_link", **sides)
+    for ms, step, effective in ((10_001, "inject", -1), (10_001, "probe", 1), (20_000, "heal", -1)):
+        build.event(ms, "fault", step, server, "f1", effective)
+    return build
+
+
+@pytest.mark.parametrize(("gone_s", "kinds"), [(12, []), (20, []), (70, ["dropped-early"])])
+def test_a_slow_link_resets_connections_when_it_comes_and_when_it_goes(gone_s: int, kinds: list[str]) -> None:
+    """The broker registers again with its next turn, 30 s later."""
+    build = slowed("namesrv-1")
+    asked(build, range(gone_s), ("broker-a", "broker-b"))
+    asked(build, range(gone_s, gone_s + 5), ("broker-b",))
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == kinds
+
+
+def test_a_slow_link_to_another_excuses_nothing() -> None:
+    build = slowed("namesrv-2")
+    asked(build, range(12), ("broker-a", "broker-b"))
+    asked(build, range(12, 17), ("broker-b",))
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == ["dropped-early"]
+
+
+def test_a_machine_that_goes_dark_may_be_dropped_at_once() -> None:
+    """Its kernel may outlive the broker, and close its connections."""
+    assert judge(run_of("cut_power", 12)).anomalies == ()
