@@ -214,6 +214,8 @@ class Contract:
     """Where a majority answers: how long what a member has stays in its memory alone."""
     caught_up_within_ns: int = 0
     """Where a majority answers: when a member that is with its leader again has all that the leader has."""
+    leader_within_ns: int = 0
+    """Where members elect who serves: when a majority that is connected must have done so."""
     reading: ReadingPromise | None = None
     """What consumer groups may rely on; ``None``: nothing is said about them."""
 
@@ -286,6 +288,7 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         replication_lag_ns=_ns(document.get("replication_lag_s", 0)),
         forced_within_ns=_ns(document.get("forced_within_s", 0)),
         caught_up_within_ns=_ns(document.get("caught_up_within_s", 0)),
+        leader_within_ns=_ns(document.get("leader_within_s", 0)),
         reading=_reading(document["reading"]) if document["reading"].get("commits") else None,
     )
 

@@ -83,7 +83,9 @@ def of_slaves(history: History, facts: RunFacts) -> Bools:
         of_broker = ops.node.mask(*cluster.nodes_of(broker)) if elected else np.zeros(len(ops), dtype=np.bool_)
         led = np.zeros(len(ops), dtype=np.bool_)
         for mastership in elected:
-            is_then = (ops.complete_ns >= mastership.begin_ns) & (ops.invoke_ns < mastership.end_ns)
+            ended = [begin for begin, _ in facts.conditions.down(mastership.node) if begin > mastership.begin_ns]
+            end_ns = min([mastership.end_ns, *ended])  # whoever is started again is no leader until it is elected
+            is_then = (ops.complete_ns >= mastership.begin_ns) & (ops.invoke_ns < end_ns)
             led |= ops.node.mask(mastership.node) & is_then
         mask = np.where(of_broker, ~led, mask)
     return mask

@@ -23,6 +23,7 @@ from checkers.runs.acknowledged import check_promised
 from checkers.runs.availability import check_availability
 from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
 from checkers.runs.delays import check_delays, has_delays
+from checkers.runs.elections import check_elections, has_elections
 from checkers.runs.fault_efficacy import check_faults
 from checkers.runs.filters import check_filters, has_filters
 from checkers.runs.group_deliveries import check_deliveries
@@ -56,6 +57,7 @@ CHECKS: Final[dict[str, Check]] = {
     "replicas": check_replicas,
     "availability": check_availability,
     "routes": check_routes,
+    "elections": check_elections,
     "masters": check_masters,
     "slave-lag": check_slave_lag,
     "propagation": check_propagation,
@@ -84,6 +86,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "masters": lambda history, _: "master" in history.ops.f.values,
     "slave-lag": lambda history, _: "end" in history.ops.f.values,
     "propagation": lambda history, _: any(act.shows or not act.name for act in acts_of(history)),
+    "elections": has_elections,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),

@@ -43,6 +43,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "replicas": ("replica-differs", "replica-missing", "replica-ahead", "unreplicated-ok"),
     "availability": ("not-recovered", "others-down"),
     "routes": ("stale-route", "dropped-early"),
+    "elections": ("two-leaders", "term-went-back", "no-leader", "left-out", "election-storm", "committed-given-up"),
     "masters": ("self-promoted",),
     "slave-lag": ("slave-behind", "reconnected-unexpectedly"),
     "propagation": ("not-shown", "gone-again", "table-lost"),

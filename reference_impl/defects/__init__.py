@@ -19,6 +19,7 @@ from reference_impl.defects.acknowledging import ACKNOWLEDGING
 from reference_impl.defects.appending import APPENDING
 from reference_impl.defects.defect import Defect, Kind, StoreDefect
 from reference_impl.defects.dying_file import DYING_FILE
+from reference_impl.defects.electing import ELECTING
 from reference_impl.defects.ending import ENDING
 from reference_impl.defects.forcing import FORCING
 from reference_impl.defects.handing_out import HANDING_OUT
@@ -57,13 +58,16 @@ REPLICATION: Final[dict[str, Defect]] = {
 }
 """A master and its slave."""
 
+GROUPS: Final[dict[str, Defect]] = {**ELECTING}
+"""Members that elect their leader."""
+
 ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
 """Who finds whom."""
 
 CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT, **MEMBERS, **ENDING}
 """What consumers are given."""
 
-DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **ROUTING, **CONSUMERS}
+DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **GROUPS, **ROUTING, **CONSUMERS}
 
 
 def plant(role: Broker | NameServer | DLedgerNode, names: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import errno
 from collections import deque
 from collections.abc import Callable, Hashable
+from random import Random
 from typing import Final
 
 from reference_impl.dledger.codes import Code, RpcCode
@@ -74,6 +75,7 @@ from reference_impl.dledger.small_files import (
     term_text,
 )
 from reference_impl.dledger.state import Member
+from reference_impl.dledger.turn import LogView
 from reference_impl.environment import MS, SECOND, Environment, Link
 from reference_impl.store import mapped_files
 from reference_impl.store.forcing import Forcing
@@ -83,6 +85,7 @@ from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.remoting import Answer, CallFailed, Handler, Remoting
 
 OnDone = Callable[[Environment, Done], None]
+Step = Callable[[Settings, Member, LogView, int, Random, Input], list[Effect]]
 
 _SAVE: Final = ("dledger", "save")
 _CHECKPOINT: Final = ("dledger", "checkpoint")
@@ -104,6 +107,8 @@ class Engine:
         expires: bool = True,
     ) -> None:
         self.config, self.settings, self.log = config, settings, log
+        self.step: Step = step
+        """The protocol."""
         self.member = Member()
         self.on_role: Callable[[Environment, RoleChanged], None] | None = None
         self.on_committed: Callable[[Environment, int], None] | None = None
@@ -246,7 +251,7 @@ class Engine:
             tell(env)
 
     def _step(self, env: Environment, happened: Input) -> None:
-        for effect in step(self.settings, self.member, self.log, env.now(), env.rng, happened):
+        for effect in self.step(self.settings, self.member, self.log, env.now(), env.rng, happened):
             try:
                 self._carry_out(env, effect)
             except OSError as error:

@@ -45,6 +45,8 @@ MISSING: Final = ("replica-missing",)
 STUCK: Final = ("on broker-a-1: the slave has not got these",)
 STALE: Final = ("namesrv-1 still listed broker-a", "kill of broker-a-0", "had ended it")
 
+OF_MEMBERS: Final = ("2 of 3 members had to have it for SEND_OK",)
+
 EXHIBITS: Final = {
     "delivers-early": Exhibit("delayed", ("early",), ("Group readers", "too early")),
     "passes-over-delayed": Exhibit("delayed", ("never-given",), ("Group readers", "delayed messages")),
@@ -120,6 +122,14 @@ EXHIBITS: Final = {
     "ha-skips-file-tail": Exhibit("slave-away", MISSING, STUCK),
     "ha-waits-for-the-gone": Exhibit("slave-of-two-dies", ("not-promised",), ("ended with FLUSH_SLAVE_TIMEOUT",)),
     "slave-reports-only-progress": Exhibit("master-away", MISSING, STUCK),
+    "group-ignores-logs": Exhibit("group-short-log", LOST, OF_MEMBERS),
+    "group-votes-again": Exhibit("group-leader-dies", ("two-leaders",), ("Nothing took a vote from any disk",)),
+    "group-keeps-no-vote": Exhibit("group-all-die", ("two-leaders", "term-went-back"), ("Nothing took",)),
+    "group-counts-sent": Exhibit("group-leader-away", LOST, OF_MEMBERS),
+    "group-quorum-lacks-one": Exhibit("group-leader-away", LOST, OF_MEMBERS),
+    "group-answers-before-force": Exhibit("group-from-disk", LOST, OF_MEMBERS),
+    "group-hears-no-larger-term": Exhibit("group-larger-term", ("left-out",), ("reached the leader of broker-a",)),
+    "group-master-too-early": Exhibit("group-leader-dies", TWO_VALUES, ("chaos/broker-a/",)),
     "registers-before-role": Exhibit("slave-returns", ("self-promoted",), ("broker-a-1 as master of broker-a",)),
     "registration-in-turn": Exhibit(
         "nameserver-dies", ("dropped-early",), ("namesrv-2 no longer listed broker-a", "nothing had ended it")
