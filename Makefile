@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile museum mutation cluster benchmarks docs clean
+.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile kills museum mutation cluster benchmarks docs clean
 
 HISTORIES ?= 1000000
 STATES ?= 1000000
@@ -15,6 +15,7 @@ help:
 	@echo 'make fuzz        checkers against brute force on a million random histories an object (HISTORIES=n: on n)'
 	@echo 'make shapes      checkers against a second brute force on all small histories of some shapes'
 	@echo 'make hostile     a million hostile frames, 10,000 damaged stores, tables, files of properties (an hour)'
+	@echo 'make kills       the harness is killed at 200 random moments: nothing is left after heal (an hour, root)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make mutation    400 small changes of the reference: how many are noticed? (goes on where it was; three hours)'
 	@echo 'make cluster     lake, campaign, re-check on a Spark cluster on this machine; an executor is killed'
@@ -55,6 +56,9 @@ shapes: .venv/.mqchaos-setup
 hostile: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.hostile frames nameserver_frames --seeds 20000
 	.venv/bin/python -m suites.hostile stores tables configurations histories --seeds 10000
+
+kills: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.hostile kills --seeds 200 --limit 300
 
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt
