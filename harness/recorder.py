@@ -23,9 +23,13 @@ scenario, seed and code. One thread only. An op without completion counts as ``i
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from sys import intern
+from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -39,12 +43,15 @@ LAYOUT: Final = 1
 """Version of the journal's lines."""
 
 BATCH_BYTES: Final = 64 * 1024
+IN_MEMORY_BYTES: Final = 32 << 20
+"""Of a journal that has no file; a longer one goes to the temporary folder."""
+
 BATCH_NS: Final = 100_000_000
 
 Detail = str | dict[str, Any]
 """Free text, or a JSON object; a table shows the object as compact JSON."""
 
-Columns = dict[str, dict[str, list[Any]]]
+Columns = dict[str, dict[str, Sequence[Any]]]
 """table → column → values; the tables and columns of ``checkers.history.schema``."""
 
 
@@ -134,7 +141,8 @@ class Recorder:
     def __init__(self, clock: Callable[[], int], run: int, path: Path | None = None, *, durable: bool = True) -> None:
         self._clock, self._path, self._durable = clock, path, durable
         self._file: BinaryIO | None = path.open("xb", buffering=0) if path else None
-        self._buffer, self._written = bytearray(), bytearray()
+        self._buffer = bytearray()
+        self._written = SpooledTemporaryFile[bytes](IN_MEMORY_BYTES)
         self._hash, self._now_ns, self._flushed_ns = sha256(), 0, 0
         self._encode_into = msgspec.json.Encoder().encode_into
         self._queues: dict[tuple[str, str, int], int] = {}
@@ -259,7 +267,7 @@ class Recorder:
         if self._file:
             _write_all(self._file, bytes(self._buffer))
         else:
-            self._written += self._buffer
+            self._written.write(self._buffer)
         self._buffer.clear()
 
     def close(self) -> str:
@@ -274,11 +282,20 @@ class Recorder:
     def journal(self) -> bytes:
         """All lines so far."""
         self.flush()
-        return self._path.read_bytes() if self._path else bytes(self._written)
+        if self._path:
+            return self._path.read_bytes()
+        return b"".join(self._lines())
 
     def columns(self) -> Columns:
         """The history so far as plain columns; the journal, folded."""
-        return fold(decode_journal(self.journal()))
+        self.flush()
+        return read_journal(self._path) if self._path else fold(decode_journal(self._lines()))
+
+    def _lines(self) -> Iterator[bytes]:
+        """Of a journal without a file of its own."""
+        self._written.seek(0)
+        yield from self._written
+        self._written.seek(0, os.SEEK_END)
 
     def _tick(self) -> int:
         self._now_ns = now = self._clock()
@@ -293,11 +310,14 @@ class Recorder:
             self.flush()
 
 
-def decode_journal(data: bytes, *, place: str = "journal") -> Iterator[AnyEntry]:
-    """The entries of a journal. A torn last line is dropped; other damage is ``HistoryError``."""
-    lines = data.split(b"\n")
-    lines.pop()
+def decode_journal(lines: bytes | Iterable[bytes], *, place: str = "journal") -> Iterator[AnyEntry]:
+    """The entries of a journal, of its bytes or of its lines, one after another: a long one is never in memory twice. A
+    torn last line is dropped; other damage is ``HistoryError``."""
+    if isinstance(lines, bytes):
+        lines = BytesIO(lines)  # shares the bytes
     for number, line in enumerate(lines, 1):
+        if not line.endswith(b"\n"):
+            return
         try:
             yield _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -307,10 +327,10 @@ def decode_journal(data: bytes, *, place: str = "journal") -> Iterator[AnyEntry]
 def read_journal(path: Path) -> Columns:
     """Fold a journal file, of a finished or of a killed run, into columns."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as lines:
+            return fold(decode_journal(lines, place=str(path)), place=str(path))
     except OSError as error:
         raise HistoryError(f"cannot read the journal: {error.strerror}", place=str(path)) from None
-    return fold(decode_journal(data, place=str(path)), place=str(path))
 
 
 def fold(entries: Iterable[AnyEntry], *, place: str = "journal") -> Columns:
@@ -321,7 +341,7 @@ def fold(entries: Iterable[AnyEntry], *, place: str = "journal") -> Columns:
             raise HistoryError("a journal has one head line, its first", place=f"{place}:{number}")
         try:
             rows.add(entry)
-        except (IndexError, ValueError) as error:
+        except (IndexError, ValueError, OverflowError) as error:
             raise HistoryError(
                 f"a line that does not follow from those before: {error}", place=f"{place}:{number}"
             ) from None
@@ -329,12 +349,13 @@ def fold(entries: Iterable[AnyEntry], *, place: str = "journal") -> Columns:
 
 
 class _Rows:
-    """Rows of the five tables while a journal is read; op numbers are dense, so a list finds the open op."""
+    """The five tables while a journal is read. Operations and reads stand in columns from the start, whole numbers of
+    eight bytes each: a long history is not there twice. Op numbers are dense, so a place finds the open op."""
 
     def __init__(self) -> None:
-        self.ops: list[list[Any]] = []
-        self.reads: list[list[Any]] = [[] for _ in TABLES["reads"]]
-        self.others: dict[str, list[tuple[Any, ...]]] = {"queues": [], "messages": [], "events": []}
+        self.ops, self.reads = _empty("ops"), _empty("reads")
+        self.others: dict[str, list[Sequence[Any]]] = {"queues": [], "messages": [], "events": []}
+        self._count = 0
         self._adders: dict[type, Callable[[Any], None]] = {
             Head: lambda entry: None,
             Invoke: self._invoke,
@@ -348,47 +369,30 @@ class _Rows:
         self._adders[type(entry)](entry)
 
     def _invoke(self, i: Invoke) -> None:
-        if i.op != len(self.ops):
-            raise ValueError(f"op {i.op} is invoked where op {len(self.ops)} is due")
-        self.ops.append(
-            [
-                i.op,
-                i.p,
-                i.f,
-                i.q,
-                i.m,
-                i.offset,
-                -1,
-                -1,
-                i.e,
-                -1,
-                i.ns,
-                -1,
-                "info",
-                "NEVER_COMPLETED",
-                i.node,
-                i.group,
-                "",
-                -1,
-                -1,
-            ]
-        )
+        if i.op != self._count:
+            raise ValueError(f"op {i.op} is invoked where op {self._count} is due")
+        f, node, group = intern(i.f), intern(i.node), intern(i.group)
+        cells = (i.op, i.p, f, i.q, i.m, i.offset, -1, -1, i.e, -1, i.ns, -1, *_OPEN, node, group, "", -1, -1)
+        for column, cell in zip(self.ops, cells, strict=True):
+            column.append(cell)
+        self._count += 1
 
     def _complete(self, c: Complete) -> None:
-        if not 0 <= c.op < len(self.ops) or self.ops[c.op][_COMPLETE_EVENT] >= 0:
-            raise ValueError(f"op {c.op} completes but is not open")
+        op, ops = c.op, self.ops
+        if not 0 <= op < self._count or ops[_COMPLETE_EVENT][op] >= 0:
+            raise ValueError(f"op {op} completes but is not open")
         if len(c.offsets) != len(c.messages):
-            raise ValueError(f"op {c.op} read {len(c.offsets)} offsets and {len(c.messages)} messages")
-        row = self.ops[c.op]
-        row[_COUNT:_INVOKE_EVENT] = c.count, c.position
-        row[_COMPLETE_EVENT], row[_COMPLETE_NS], row[_OUTCOME], row[_STATUS] = c.e, c.ns, c.outcome, c.status
+            raise ValueError(f"op {op} read {len(c.offsets)} offsets and {len(c.messages)} messages")
+        ops[_COUNT][op], ops[_POSITION][op] = c.count, c.position
+        ops[_COMPLETE_EVENT][op], ops[_COMPLETE_NS][op] = c.e, c.ns
+        ops[_OUTCOME][op], ops[_STATUS][op] = intern(c.outcome), intern(c.status)
         if c.offset >= 0:
-            row[_OFFSET] = c.offset
+            ops[_OFFSET][op] = c.offset
         if c.node:
-            row[_NODE] = c.node
+            ops[_NODE][op] = intern(c.node)
         if c.detail:
-            row[_DETAIL] = _text(c.detail)
-        row[_NEXT], row[_SUGGESTED] = c.next_offset, c.suggested
+            ops[_DETAIL][op] = _text(c.detail)
+        ops[_NEXT][op], ops[_SUGGESTED][op] = c.next_offset, c.suggested
         if c.offsets:
             self._read(c)
 
@@ -399,7 +403,7 @@ class _Rows:
             details[index] = digest
         cells: tuple[Iterable[Any], ...] = ([c.op] * count, range(count), c.offsets, c.messages, details)
         for column, more in zip(self.reads, cells, strict=True):
-            column += more
+            column.extend(more)
 
     def _event(self, e: Event) -> None:
         self.others["events"].append((e.ns, e.e, e.kind, e.node, e.fault, e.step, e.effective, _text(e.detail)))
@@ -413,16 +417,35 @@ class _Rows:
         )
 
     def columns(self) -> Columns:
-        rows: dict[str, Sequence[Sequence[Any]]] = {"ops": self.ops, **self.others}
-        columns = {name: _transposed(table, TABLES[name].names) for name, table in rows.items()}
-        return columns | {"reads": dict(zip(TABLES["reads"].names, self.reads, strict=True))}
+        columns = {name: _transposed(table, TABLES[name].names) for name, table in self.others.items()}
+        for name, table in (("ops", self.ops), ("reads", self.reads)):
+            columns[name] = dict(zip(TABLES[name].names, table, strict=True))
+        return columns
 
 
-_COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, _DETAIL, _OFFSET, _NEXT, _SUGGESTED = (
+def _empty(table: str) -> list[Any]:
+    """A column a field: an array of whole numbers, or a list of texts."""
+    return [array("q") if pa.types.is_integer(field.type) else [] for field in TABLES[table]]
+
+
+_OPEN: Final = ("info", "NEVER_COMPLETED")
+(
+    _COUNT,
+    _POSITION,
+    _COMPLETE_EVENT,
+    _COMPLETE_NS,
+    _OUTCOME,
+    _STATUS,
+    _NODE,
+    _DETAIL,
+    _OFFSET,
+    _NEXT,
+    _SUGGESTED,
+) = (
     TABLES["ops"].names.index(name)
     for name in (
         "count",
-        "invoke_event",
+        "position",
         "complete_event",
         "complete_ns",
         "outcome",
@@ -436,7 +459,7 @@ _COUNT, _INVOKE_EVENT, _COMPLETE_EVENT, _COMPLETE_NS, _OUTCOME, _STATUS, _NODE, 
 )
 
 
-def _transposed(rows: Sequence[Sequence[Any]], names: list[str]) -> dict[str, list[Any]]:
+def _transposed(rows: Sequence[Sequence[Any]], names: list[str]) -> dict[str, Sequence[Any]]:
     columns = zip(*rows, strict=True) if rows else ((),) * len(names)
     return dict(zip(names, map(list, columns), strict=True))
 

@@ -49,7 +49,9 @@ def attack(name: str, first: int, seeds: int, limit_s: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m suites.hostile", description=__doc__.splitlines()[0])
-    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=f"of {', '.join(ATTACKS)} (default: these), {', '.join(ASKED_FOR)}")
+    parser.add_argument(
+        "attacks", nargs="*", metavar="ATTACK", help=f"of {', '.join(ATTACKS)} (default: these), {', '.join(ASKED_FOR)}"
+    )
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"how many (default: {SEEDS})")
     parser.add_argument("--first", type=int, default=1, help="the first (default: 1)")
     parser.add_argument("--limit", type=int, default=60, help="seconds a seed (default: 60)")

@@ -1,7 +1,7 @@
 """A harness that is killed at any moment: is nothing left behind after ``mqchaos heal``?
 
-Question: a run in real processes, with namespaces and disks of their own, ends without having cleaned up; or its disk is
-full, or its terminal gone, or it is ``heal`` that is killed. What is on the machine after one more ``heal``?
+Question: a run in real processes, with namespaces and disks of their own, ends without having cleaned up; or its disk
+is full, or its terminal gone, or it is ``heal`` that is killed. What is on the machine after one more ``heal``?
 
 Model. One seed is one run with a paused broker and an isolated one, an end at a random moment of it, and ``heal``:
 
