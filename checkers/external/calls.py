@@ -116,7 +116,7 @@ def pair(events: Iterable[Event], place: str) -> list[Call]:
     calls: list[Call] = []
     for position, event in enumerate(events):
         if event.type not in TYPES:
-            raise _malformed(place, event, f"type {event.type!r} is not one of {', '.join(TYPES)}")
+            raise _malformed(place, event, f"type {shown(event.type)} is not one of {', '.join(TYPES)}")
         if event.process in NEMESIS:
             continue
         if event.type == "invoke":
@@ -132,7 +132,7 @@ def pair(events: Iterable[Event], place: str) -> list[Call]:
         began, invoked = open_.pop(event.process)
         if invoked.f != event.f:
             raise _malformed(
-                place, event, f"completes {event.f!r}, but {event.unit} {invoked.line} invoked {invoked.f!r}"
+                place, event, f"completes {shown(event.f)}, but {event.unit} {invoked.line} invoked {shown(invoked.f)}"
             )
         _require_agreement(place, invoked, event)
         calls.append(_call(began, invoked, position, event))

@@ -147,7 +147,7 @@ class _Clock:
 
 def _event(row: Any, line: int, place: str) -> Event:
     if not isinstance(row, dict):
-        raise HistoryFormatError("history", -1, f"not a map: {row!r}"[:100], place=f"{place}:{line}")
+        raise HistoryFormatError("history", -1, f"not a map: {shown(row)}", place=f"{place}:{line}")
     if "f" not in row and isinstance(row.get("value"), list):
         row = {**row, "f": "txn"}  # Elle's histories have transactions only, and leave it out
     for name in ("process", "type", "f"):
@@ -165,9 +165,13 @@ def _event(row: Any, line: int, place: str) -> Event:
     return Event(
         line,
         process if isinstance(process, int) else str(process),
-        str(row["type"]),
-        str(row["f"]),
+        _word(row["type"]),
+        _word(row["f"]),
         value,
         key,
         error=row.get("error") is not None,
     )
+
+
+def _word(value: Any) -> str:
+    return str(value) if isinstance(value, str) else shown(value)

@@ -236,7 +236,7 @@ def _step(log: _Log, call: Call, step: list[Any], place: str) -> None:
         if call.type == "ok":
             _polled(log, call, step[1] if len(step) > 1 else {}, place)
     else:
-        raise malformed(place, call, f"unknown step {kind!r}")
+        raise malformed(place, call, f"unknown step {shown(kind)}")
 
 
 def _polled(log: _Log, call: Call, logs: Any, place: str) -> None:

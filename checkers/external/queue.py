@@ -36,6 +36,10 @@ DRAINED = "drained"
 """Kind of the row that says that a queue was empty when a drain ended."""
 
 
+def _says_empty(answered: object) -> bool:
+    return isinstance(answered, str) and str(answered) in _SAYS_EMPTY
+
+
 def judge_queue(calls: Sequence[Call], place: str, refusals: bool, *, ordered: bool) -> Verdict:
     """Queues by key; *refusals* do not matter (a refused dequeue says nothing)."""
     name = "queue" if ordered else "bag"
@@ -86,7 +90,7 @@ def _rows_of(call: Call, put_in: set[Any], place: str) -> list[Row]:
     if call.type == "info":
         return [("crashed", None, call.call, None, "info", call.line)]
     value = frozen(call.answered)
-    is_empty = value is None or (value not in put_in and str(call.answered) in _SAYS_EMPTY)
+    is_empty = value is None or (value not in put_in and _says_empty(call.answered))
     return [("empty" if is_empty else "dequeue", value, call.call, call.ret, "ok", call.line)]
 
 

@@ -73,7 +73,7 @@ def shown(value: Any) -> str:
         cells = [f"{shown(key)} {shown(item)}" for key, item in islice(value.items(), ITEMS_SHOWN + 1)]
         return _cut(f"{{{_listed(cells, len(value))}}}", 4)
     if isinstance(value, list | tuple | frozenset):
-        some = islice(value if not isinstance(value, frozenset) else sorted(value, key=repr), ITEMS_SHOWN + 1)
+        some = islice(value if not isinstance(value, frozenset) else sorted(value, key=shown), ITEMS_SHOWN + 1)
         opened, closed = ("#{", "}") if isinstance(value, frozenset) else ("[", "]")
         return _cut(f"{opened}{_listed([shown(item) for item in some], len(value))}{closed}", 4)
     return _cut(repr(value))

@@ -454,3 +454,31 @@ def test_a_contradiction_at_the_end_of_a_long_history_is_told_in_a_few_operation
     verdict = judge(tmp_path, lines(*ops, *done(("read", None, 5), ("read", None, 6))), "register")
     assert verdict.outcome is Outcome.FAIL
     assert len(verdict.anomalies[0].ops) < 20
+
+
+LONG = "9" * 5_000
+"""More digits than Python writes as text."""
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        LONG,
+        f"[{LONG}]",
+        f'{{"process": 0, "type": {LONG}, "f": "read", "value": 1}}',
+        f'{{"process": 0, "type": "invoke", "f": {LONG}, "value": 1}}',
+        f'{{"process": {LONG}, "type": "invoke", "f": "read", "value": 1}}',
+        f'{{"process": 0, "type": "ok", "f": "dequeue", "value": {LONG}}}',
+        f'{{"process": 0, "type": "ok", "f": "poll", "value": [[{LONG}, {LONG}]]}}',
+    ],
+    ids=["row", "list", "type", "f", "process", "value", "pairs"],
+)
+def test_a_number_of_any_length_is_judged_or_refused_with_its_line(tmp_path: Path, line: str, model: str) -> None:
+    path = tmp_path / "history.json"
+    path.write_text('{"process": 0, "type": "invoke", "f": "dequeue", "value": null}\n' + line + "\n")
+    try:
+        place = f"{path}, judged {check_file(path, model).outcome}"
+    except HistoryFormatError as refusal:
+        place = refusal.place
+    assert str(path) in place
