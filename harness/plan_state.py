@@ -41,6 +41,15 @@ def does(verb: Verb, what: str, how: str = "") -> bool:
     return any(effect.does == what and how in ("", effect.how) for effect in verb.effects)
 
 
+FORCES: Final = ("fails-forces", "delays-forces", "holds-forces")
+"""Effects that show only when the node asks for a force."""
+
+
+def touches_forces(verb: Verb) -> bool:
+    """Whether it does anything to forces."""
+    return any(does(verb, what) for what in FORCES)
+
+
 def separates(verb: Verb) -> bool:
     """Whether it stands between nodes."""
     return verb.shape == "cut" or does(verb, "separates")
@@ -129,7 +138,7 @@ class PlanState:
 
     def _is_seen(self, fault: Struck) -> bool:
         """Whether a probe can tell: of forces that fail while there is load, of a separation between two that run."""
-        if does(fault.verb, "fails-forces"):
+        if touches_forces(fault.verb):
             until = fault.at + (FORCED_LATE_S if self.forces_late or "slave" in fault.node else SETTLE_S)
             return until <= fault.end and not any(
                 other.at < until and fault.at < self._healed(other) + SETTLE_S

@@ -27,7 +27,7 @@ from faults.plan import Fault, bind_fault
 from faults.verb import Verb
 from harness.errors import BackendUnavailable
 from harness.modes import MODES, GridRow, Mode
-from harness.plan_state import FORCED_LATE_S, PROBES_S, PlanState, Struck, does, separates
+from harness.plan_state import FORCED_LATE_S, FORCES, PROBES_S, PlanState, Struck, does, separates, touches_forces
 from harness.preflight import check_plan
 from harness.scenario import SECOND, Scenario, Topology, Workload
 from harness.workloads.table import OBSERVERS
@@ -44,7 +44,7 @@ BACKS_KIB: Final = (1, 4, 16, 40)
 """How far behind the end of a log a sector goes bad."""
 TRIES: Final = 60
 OBSERVED: Final = 0.3
-NEED_A_BROKER: Final = ("takes", "fails-forces", "fills-disk", "steps-clock", "slows")
+NEED_A_BROKER: Final = ("takes", *FORCES, "fills-disk", "steps-clock", "slows")
 """Effects that need a log, a disk, or steady traffic: NameServers are asked every half a minute."""
 
 
@@ -119,7 +119,7 @@ class _Drawer:
         verb = rng.choice([verb for verb in VERBS.values() if self._is_drawn(verb)])
         node, at = rng.choice(self._nodes(verb)), rng.randint(FIRST_S, LAST_S)
         shortest, longest = HOLDS_S
-        least = PROBES_S if separates(verb) else FORCED_LATE_S if does(verb, "fails-forces") else shortest
+        least = PROBES_S if separates(verb) else FORCED_LATE_S if touches_forces(verb) else shortest
         end = at + rng.randint(least, max(longest, least + 8)) if verb.holds else at
         sides = [side for side in self._sides(node) if side != "nameservers" or not does(verb, "slows")]
         peer = rng.choice(sides) if verb.shape == "cut" else ""
@@ -139,7 +139,14 @@ class _Drawer:
             return False
         if does(verb, "takes", "damaged") and self.mode.roles_move:
             return False
+        if self._needs_prompt_forces(verb) and (self.row.flush == "async" or self.mode.roles_move):
+            return False
         return not does(verb, "takes", "replaced") or (bool(self.row.slaves) and not self.mode.roles_move)
+
+    @staticmethod
+    def _needs_prompt_forces(verb: Verb) -> bool:
+        """Whether its probe must see a force at once; of forces that failed it is told afterwards, too."""
+        return touches_forces(verb) and not does(verb, "fails-forces")
 
     def _members(self) -> tuple[list[str], list[str]]:
         """Who serves a broker name at the start, and all others that have it."""
@@ -151,7 +158,7 @@ class _Drawer:
     def _nodes(self, verb: Verb) -> list[str]:
         """Whom it may hit: what needs a log, or forces it, hits brokers; what replaces a disk, masters."""
         masters, others = self._members()
-        if does(verb, "takes", "replaced"):
+        if does(verb, "takes", "replaced") or self._needs_prompt_forces(verb):
             return masters
         needs_broker = any(does(verb, what) for what in NEED_A_BROKER)
         return [*masters, *masters, *others, *([] if needs_broker else ["nameserver(1)"])]

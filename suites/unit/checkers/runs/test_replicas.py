@@ -293,3 +293,12 @@ def test_the_lag_reaches_back_over_every_disturbance_that_touches_the_next() -> 
     assert until(fault("partition", "broker-a-0", 90_000, 95_000, ("broker-a-1",), "ha")) == (90_000 - lag) * MS
     assert until(fault("partition", "broker-a-0", 90_000, 95_000, ("client-1",), "any")) == (100_000 - lag) * MS
     assert until(fault("partition", "broker-a-0", 90_000, 95_000, ("broker-a-1",), "broker")) == (100_000 - lag) * MS
+
+
+@pytest.mark.parametrize(("kind", "behind_ms"), [("kill", 450), ("cut_power", 450 + 10_000 + 500 + 250)])
+def test_a_slave_that_lost_its_own_power_is_behind_by_what_it_had_not_flushed(kind: str, behind_ms: int) -> None:
+    nodes = {"broker-a-0": {}, "broker-a-1": {}}
+    facts = Build().facts(mode=ASYNC, nodes=nodes)
+    cut = FaultFact("f", kind, ("broker-a-1",), (), 95_000 * MS, 95_000 * MS, 0, 96_000 * MS, 1)
+    facts = type(facts)(**{**vars(facts), "faults": (cut,)})
+    assert replicated_until(facts, "broker-a", 100_000 * MS, "broker-a-1") == (95_000 - behind_ms) * MS
