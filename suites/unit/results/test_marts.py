@@ -7,7 +7,8 @@ the marts, not their SQL (``oracle``).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from math import ceil
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.lake import duckdb_build
 from harness.errors import HistoryError
 from results.lake import SCHEMAS, Lake
 from results.lake.ingest import add
@@ -222,6 +224,37 @@ def test_flakiness(home: Path, runs: list[oracle.Run]) -> None:
     )
     assert found == oracle.sorted_rows(oracle.flakiness(runs).values())
     assert found
+
+
+ESTIMATED = {"latencies": ("p50_ms", "p90_ms", "p99_ms"), "latency_over_time": ("p50_ms", "p99_ms"),
+             "versions": ("steady_p99_ms",)}  # fmt: skip
+"""Quantiles of many operations, which each engine estimates its own way; the oracle above bounds them."""
+
+
+def test_another_engine_makes_the_same_tables_of_the_same_queries(home: Path) -> None:
+    """The queries say what is counted, Spark only does it: DuckDB gets the same rows from the same files."""
+    other = duckdb_build(str(home / "lake"))
+    for mart in MARTS:
+        columns = ", ".join(f'"{name}"' for name in pq.read_schema(home / "marts" / f"{mart}.parquet").names
+                            if name not in ESTIMATED.get(mart, ()))  # fmt: skip
+        theirs = rounded(other.sql(f"SELECT {columns} FROM {mart}").to_arrow_table().to_pylist())
+        ours = rounded({name: row[name] for name in row if f'"{name}"' in columns} for row in rows(home, mart))
+        assert theirs == ours, mart
+
+
+def rounded(table: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Rows as sorted text; floats to nine digits, since sums are made in another order."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(item) for item in value]
+        if isinstance(value, dict):
+            return {name: plain(item) for name, item in value.items()}
+        if isinstance(value, Decimal):  # what DuckDB makes of a sum of integers
+            return int(value)
+        return float(f"{value:.9g}") if isinstance(value, float) else value
+
+    return sorted(repr({name: plain(value) for name, value in row.items()}) for row in table)
 
 
 def test_an_empty_lake_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
