@@ -2,8 +2,9 @@
 
 Question: after everything was healed and had time to catch up, are the queues of slave and master the same?
 
-Model. The last look reads every queue on the master (``drain``) and on each slave (``replica``). A slave may begin
-later (a new one gets its master's last log file only), so from the first offset that it has on, both must be equal:
+Model. The last look reads every queue on the master (``drain``) and on each slave (``replica``). A slave whose disk was
+replaced may begin later (a new one gets its master's last log file only): from the first offset that it has on, both
+must be equal. Any other slave has had everything from the beginning, and begins where its master does:
 
     differs    the same offset holds two messages
     missing    the slave ends before the master, or has a hole: it stopped following
@@ -56,7 +57,7 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
             if queue not in ended:
                 reasons.append(f"{history.queues.name(queue)} was not read to its end on {node}")
                 continue
-            found = _compare(masters.get(queue, {}), replicas.get(queue, {}))
+            found = _compare(masters.get(queue, {}), replicas.get(queue, {}), is_new=_began_anew(facts, node))
             counts.update({kind: len(offsets) for kind, offsets in found.items()})
             sides = masters.get(queue, {}), replicas.get(queue, {})
             anomalies += _anomalies(history, facts, node, queue, found, *sides, why[node])
@@ -149,9 +150,16 @@ def _ended(history: History, node: str) -> set[int]:
     return set(ops.queue[rows].tolist())
 
 
-def _compare(master: Contents, slave: Contents) -> dict[str, list[int]]:
+def _began_anew(facts: RunFacts, node: str) -> bool:
+    """Whether a fault put another disk into *node*, or into its master, which a slave follows with an empty one."""
+    broker = facts.cluster.broker_of(node)
+    replaced = (fault for fault in facts.faults if fault.takes() in ("all", "replaced"))
+    return any(facts.cluster.broker_of(hit) == broker for fault in replaced for hit in fault.left)
+
+
+def _compare(master: Contents, slave: Contents, *, is_new: bool) -> dict[str, list[int]]:
     """Offsets by what is the matter with them."""
-    begin = min(slave, default=0)
+    begin = min(slave, default=0) if is_new else 0
     found: dict[str, list[int]] = {kind: [] for kind in _KINDS}
     for offset in sorted({*slave, *(offset for offset in master if offset >= begin)}):
         if offset not in slave:

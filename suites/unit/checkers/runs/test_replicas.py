@@ -43,7 +43,7 @@ def kinds(verdict: Verdict) -> list[tuple[str, bool]]:
     ("master", "slave", "begin", "found"),
     [
         ([0, 1, 2], [0, 1, 2], 0, []),
-        ([0, 1, 2], [1, 2], 1, []),  # a new slave begins with the last file
+        ([0, 1, 2], [1, 2], 1, ["replica-missing"]),
         ([0, 1, 2], [0, 1], 0, ["replica-missing"]),
         ([0, 1], [0, 1, 2], 0, ["replica-ahead"]),
         ([0, 1, 2], [0, 3, 2], 0, ["replica-differs"]),
@@ -51,12 +51,21 @@ def kinds(verdict: Verdict) -> list[tuple[str, bool]]:
         ([0], [], 0, ["replica-missing"]),
     ],
 )
-def test_from_the_slaves_first_offset_on_both_are_equal(
-    master: list[int], slave: list[int], begin: int, found: list[str]
-) -> None:
+def test_a_slave_has_what_its_master_has(master: list[int], slave: list[int], begin: int, found: list[str]) -> None:
     verdict = judged(run(master, slave, begin=begin))
     assert kinds(verdict) == [(kind, False) for kind in found]
     assert (verdict.outcome.name == "FAIL") == bool(found)
+
+
+@pytest.mark.parametrize("lost", ["broker-a-0", "broker-a-1"])
+def test_behind_a_disk_that_was_replaced_both_are_equal_from_the_slaves_first_offset_on(lost: str) -> None:
+    """A new slave begins with the last file of its master's log."""
+    build = run([0, 1, 2], [1, 2], begin=1)
+    build.fault("wipe", lost, 20, 21, heal=30)
+    assert kinds(judged(build)) == []
+    build = run([0, 1, 2], [1], begin=1)
+    build.fault("wipe", lost, 20, 21, heal=30)
+    assert kinds(judged(build)) == [("replica-missing", False)]
 
 
 def test_a_slave_that_was_not_read_to_its_end_proves_nothing() -> None:
