@@ -3,7 +3,8 @@
 Question: what is a green run worth, where is it worth least, and does it get better?
 
 Model. ``suites/recorded/mutants.jsonl`` has one entry a mutant of the last measurement, ``detection.jsonl`` the scores
-of all of them, ``harness/mutation/reviewed.yaml`` what people found out about survivors. The page is made of these.
+of all of them, ``executed.jsonl`` what units execute, ``harness/mutation/reviewed.yaml`` what people found out about
+survivors. The page is made of these.
 
     python scripts/detection_page.py               write the page again
     python scripts/detection_page.py --take DIR    first record what ``mqchaos mutate --out DIR`` measured
@@ -26,6 +27,7 @@ from harness import runfolder
 from harness.mutation.measure import results
 from harness.mutation.operators import Change
 from harness.mutation.population import Mutant, draw, population
+from harness.mutation.probe import footprints
 from harness.mutation.records import Records, source_digest
 from harness.mutation.result import Result
 from harness.mutation.reviewed import Review, reviews
@@ -36,6 +38,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "detection.md"
 MUTANTS: Final = recorded.FOLDER / "mutants.jsonl"
 SCORES: Final = recorded.FOLDER / "detection.jsonl"
+EXECUTED: Final = recorded.FOLDER / "executed.jsonl"
+NAMED: Final = 6
 
 _HEAD: Final = """\
 # What a green run is worth
@@ -43,28 +47,36 @@ _HEAD: Final = """\
 This page is made by `scripts/detection_page.py` of what `make mutation` measured; do not edit it.
 
 The reference is changed in one small place: a comparison is off by one, a condition is negated, a statement is
-missing. Then scenarios and cells of the matrix run on it, simulated, {seeds} seeds each. Does somebody notice? Tests of
+missing. Then scenarios and cells of the matrix run on it, simulated, {seeds} each. Does somebody notice? Tests of
 modules do not count: nobody has them for another broker. How it is measured:
 [harness/mutation](../harness/mutation/README.md).
 
-**{of_executed:.0%}** of the mutants that a unit executes and that change something are noticed, **{of_all:.0%}** of all
-that change something: {drawn} mutants, drawn by seed {seed}, the same number from each room.
+**{of_executed:.0%}** of the mutants that a unit executes and that change something are noticed (with so few measured,
+the share of all such mutants lies between {low:.0%} and {high:.0%}, 95 % Wilson), **{of_all:.0%}** of all that change
+something: {drawn} mutants, drawn by seed {seed}, the same number from each room.
 
 `FAIL`: a check says so. `otherwise`: the run is UNKNOWN, ends with an error, crashes or never ends; nobody takes it for
 green. `equivalent`: people looked, and no client can see a difference ({reviewed}).
 """
 
 
-def page(entries: Sequence[recorded.Entry], scores: Sequence[recorded.Entry], known: Mapping[str, Review]) -> str:
+def page(
+    entries: Sequence[recorded.Entry],
+    scores: Sequence[recorded.Entry],
+    executed: Sequence[recorded.Entry],
+    known: Mapping[str, Review],
+) -> str:
     """The page of one measurement, and of those before it."""
     judged = [_judged(entry) for entry in entries]
     score, last = score_of(judged, known), scores[-1]
     head = _HEAD.format(
         of_executed=score.of_executed,
         of_all=score.of_all,
+        low=_wilson(score)[0],
+        high=_wilson(score)[1],
         drawn=score.drawn,
         seed=last["seed"],
-        seeds=last["seeds"],
+        seeds="one seed" if last["seeds"] == 1 else f"{last['seeds']} seeds",
         reviewed="[reviewed.yaml](../harness/mutation/reviewed.yaml)",
     )
     parts = [
@@ -78,11 +90,19 @@ def page(entries: Sequence[recorded.Entry], scores: Sequence[recorded.Entry], kn
         "## What survived\n",
         _survivors(judged, known),
         "## What nothing executes\n",
-        _unexecuted(judged),
+        _unexecuted(executed),
         "## How it grew\n",
         _growth(scores),
     ]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _wilson(score: Score, z: float = 1.96) -> tuple[float, float]:
+    """The interval of the share that is noticed of all mutants that could have been drawn."""
+    n, share = max(score.executed, 1), score.of_executed
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * ((share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5) / (1 + z * z / n)
+    return centre - half, centre + half
 
 
 def _sorted(judged: Iterable[Judged]) -> list[Judged]:
@@ -136,16 +156,21 @@ def _code(text: str) -> str:
     return f"`{escaped}`"
 
 
-def _unexecuted(judged: Sequence[Judged]) -> str:
-    functions: dict[str, list[str]] = defaultdict(list)
-    for mutant, result in judged:
-        if result.kind == "unexecuted":
-            functions[mutant.path.partition("/")[2]].append(mutant.change.function)
-    if not functions:
-        return "Nothing.\n"
-    lines = ["| module | mutants | functions |", "|---|---|---|"]
-    for path, names in sorted(functions.items(), key=lambda one: (-len(one[1]), one[0])):
-        lines.append(f"| {path} | {len(names)} | {', '.join(sorted(set(names)))} |")
+def _unexecuted(executed: Sequence[recorded.Entry]) -> str:
+    """Of all places that could be changed, drawn or not."""
+    places, reached = (sum(entry[name] for entry in executed) for name in ("places", "executed"))
+    lines = [
+        f"Of {places} places in the code that could be changed {reached} are executed by some unit. Whole functions",
+        "that no unit of all scenarios and cells ever enters, by module:\n",
+        "| module | places | executed | functions that nothing enters |",
+        "|---|---|---|---|",
+    ]
+    for entry in sorted(executed, key=lambda one: (one["executed"] / one["places"], one["path"])):
+        if entry["never"]:
+            names = ", ".join(entry["never"][:NAMED])
+            rest = f" and {len(entry['never']) - NAMED} more" if len(entry["never"]) > NAMED else ""
+            path = entry["path"].partition("/")[2]
+            lines.append(f"| {path} | {entry['places']} | {entry['executed']} | {names}{rest} |")
     return "\n".join(lines) + "\n"
 
 
@@ -164,11 +189,17 @@ def _judged(entry: recorded.Entry) -> Judged:
     return Mutant(entry["room"], entry["path"], change), Result(**{name: entry[name] for name in names})
 
 
+def made() -> str:
+    """The page of what is recorded."""
+    return page(recorded.read(MUTANTS), recorded.read(SCORES), recorded.read(EXECUTED), reviews())
+
+
 def take(folder: Path, count: int, seed: int, seeds: int, note: str) -> None:
     """Record what was measured on today's sources."""
     known = results(Records(folder / "mutants.jsonl", source_digest()))
     judged = [(mutant, known[mutant.id]) for mutant in draw(population(), count, seed) if mutant.id in known]
     recorded.write(MUTANTS, [_entry(*one) for one in judged], lambda entry: (entry["path"], entry["mutant"]))
+    take_executed(folder)
     score = score_of(judged, reviews())
     measured = {
         "day": datetime.now(UTC).date().isoformat(),
@@ -183,6 +214,22 @@ def take(folder: Path, count: int, seed: int, seeds: int, note: str) -> None:
     }
     earlier = [entry for entry in recorded.read(SCORES) if entry["note"] != note]
     recorded.write(SCORES, [*earlier, measured], lambda entry: (entry["day"], f"{entry['drawn']:06}", entry["note"]))
+
+
+def take_executed(folder: Path) -> None:
+    """Record which places some unit executes, and which functions none enters, by module."""
+    probed = footprints(Records(folder / "probe.jsonl", source_digest()))
+    modules: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in population():
+        modules[mutant.path].append(mutant)
+    entries = []
+    for path, mutants in modules.items():
+        lines = {line for footprint in probed for line in footprint.lines.get(path, ())}
+        entered = {mutant.change.function for mutant in mutants if mutant.change.line in lines}
+        never = sorted({mutant.change.function for mutant in mutants} - entered)
+        reached = sum(mutant.change.line in lines for mutant in mutants)
+        entries.append({"path": path, "places": len(mutants), "executed": reached, "never": never})
+    recorded.write(EXECUTED, entries, lambda entry: (entry["path"],))
 
 
 def _entry(mutant: Mutant, result: Result) -> dict[str, Any]:
@@ -200,7 +247,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.take:
         take(arguments.take, arguments.count, arguments.seed, arguments.seeds, arguments.note)
-    PAGE.write_text(page(recorded.read(MUTANTS), recorded.read(SCORES), reviews()), encoding="utf-8")
+    PAGE.write_text(made(), encoding="utf-8")
     return 0
 
 

@@ -10,7 +10,7 @@ Model. One entry a mutant: its id, the place as it was then (for readers), what 
 | ``unseen`` | only speed, memory or text of messages differ, which nobody is promised: it counts as survived |
 | ``hole`` | somebody's promise is broken, and no unit asks: it counts as survived, and the reason says what would ask |
 
-Limits. An entry whose mutant does not exist any more is an error of the file: a test finds it.
+Limits. An entry about a mutant that was not measured is an error of the file: a test finds it.
 """
 
 from __future__ import annotations

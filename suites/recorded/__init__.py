@@ -2,7 +2,7 @@
 
     promises.jsonl       claims, by scenario, backend and target     conformance.jsonl    probes, by test and lane
     museum.jsonl         planted bugs and their twins                mutants.jsonl        small changes, by mutant
-    detection.jsonl      scores of whole measurements
+    detection.jsonl      scores of whole measurements                executed.jsonl       what units execute, by module
 
 Question: how does a recording that changed one outcome make a diff of one line?
 
