@@ -32,6 +32,7 @@ from harness.mutation.records import Records, source_digest
 from harness.mutation.result import Result
 from harness.mutation.reviewed import Review, reviews
 from harness.mutation.score import Judged, Score, checks, score_of, scores_by
+from scripts.markdown import wrapped
 from suites import recorded
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -94,7 +95,7 @@ def page(
         "## How it grew\n",
         _growth(scores),
     ]
-    return "\n".join(parts).rstrip() + "\n"
+    return wrapped("\n".join(parts).rstrip() + "\n")
 
 
 def _wilson(score: Score, z: float = 1.96) -> tuple[float, float]:
@@ -131,19 +132,13 @@ def _checks(judged: Sequence[Judged]) -> str:
 
 def _survivors(judged: Sequence[Judged], known: Mapping[str, Review]) -> str:
     """``same`` are runs whose histories were those without the change, to the byte."""
-    lines = [
-        "`same`: so many of its runs had the history that they have without the change, to the byte.\n",
-        "| mutant | place | change | runs | same | what people found |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["Of a mutant's runs so many were as without the change, to the byte.\n"]
     survivors = [one for one in judged if one[1].kind == "survived"]
     for mutant, result in sorted(survivors, key=lambda one: (one[0].path, one[0].change.line)):
         review = known.get(mutant.id)
-        found = f"{review.what}: {review.reason}" if review else "not reviewed"
-        lines.append(
-            f"| {mutant.id} | {_place(mutant)} | {_code(mutant.change.before)} → {_code(mutant.change.after)} | "
-            f"{result.runs} | {result.same} | {found} |"
-        )
+        found = f"*{review.what}*: {review.reason}" if review else "Not reviewed."
+        change = f"`{mutant.change.before}` → `{mutant.change.after}`"
+        lines.append(f"* {mutant.id}, {_place(mutant)}: {change}; {result.same} of {result.runs} runs. {found}")
     return "\n".join(lines) + "\n"
 
 
@@ -151,26 +146,19 @@ def _place(mutant: Mutant) -> str:
     return f"{mutant.path.partition('/')[2]}:{mutant.change.line} {mutant.change.function}"
 
 
-def _code(text: str) -> str:
-    escaped = text.replace("|", "\\|")
-    return f"`{escaped}`"
-
-
 def _unexecuted(executed: Sequence[recorded.Entry]) -> str:
     """Of all places that could be changed, drawn or not."""
     places, reached = (sum(entry[name] for entry in executed) for name in ("places", "executed"))
     lines = [
-        f"Of {places} places in the code that could be changed {reached} are executed by some unit. Whole functions",
-        "that no unit of all scenarios and cells ever enters, by module:\n",
-        "| module | places | executed | functions that nothing enters |",
-        "|---|---|---|---|",
+        f"Of {places} places in the code that could be changed {reached} are executed by some unit. Whole functions "
+        "that no unit of all scenarios and cells ever enters, by module (places that are executed, of all):\n"
     ]
     for entry in sorted(executed, key=lambda one: (one["executed"] / one["places"], one["path"])):
         if entry["never"]:
-            names = ", ".join(entry["never"][:NAMED])
+            names = ", ".join(f"`{name}`" for name in entry["never"][:NAMED])
             rest = f" and {len(entry['never']) - NAMED} more" if len(entry["never"]) > NAMED else ""
             path = entry["path"].partition("/")[2]
-            lines.append(f"| {path} | {entry['places']} | {entry['executed']} | {names}{rest} |")
+            lines.append(f"* {path} ({entry['executed']} of {entry['places']}): {names}{rest}")
     return "\n".join(lines) + "\n"
 
 
