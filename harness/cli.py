@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "check": Command("judge a run folder again", "chaos"),
     "replay": Command("run a run folder again; in the simulator byte for byte", "chaos"),
     "findings": Command("which of the project's findings a broker shows (in a checkout)", "chaos", "suites"),
+    "shrink": Command("the least plan that fails as a simulated run did, as a scenario file", "chaos"),
     "fetch": Command("Apache RocketMQ's jars into the cache", "machine"),
     "heal": Command("undo what a dead run left behind", "machine"),
     "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),

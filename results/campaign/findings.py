@@ -10,17 +10,14 @@ file, beside the command that runs it.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from harness.errors import HarnessError
-from harness.run import run_scenario
-from harness.scenario import Scenario
 from harness.scenario_file import dump, parse
-from harness.summary import cause_of
+from harness.shrink import Failure, fewest
 
 
 @dataclass(frozen=True)
@@ -59,25 +56,9 @@ def _finding(
     least = min(rows, key=lambda row: (row["faults"].count(";"), row["number"]))
     scenario = parse(least["scenario"], "campaign")
     if outcome == "FAIL":
-        scenario = shrunk(scenario, int(least["seed"], 16), cause, defects)
+        scenario = fewest(scenario, Failure(scenario, int(least["seed"], 16), cause, defects).shows)
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"finding-{number:02}-{outcome.lower()}.yaml"
     path.write_text(dump(scenario), encoding="utf-8")
     faults = "; ".join(map(str, scenario.faults))
     return Finding(outcome, cause, len(rows), least["headline"], least["seed"], faults, path)
-
-
-def shrunk(scenario: Scenario, seed: int, cause: str, defects: tuple[str, ...]) -> Scenario:
-    """*scenario* without every fault that *cause* does not need."""
-    for fault in scenario.faults:
-        without = replace(scenario, faults=tuple(other for other in scenario.faults if other is not fault))
-        if without.faults and _shows(without, seed, cause, defects):
-            scenario = without
-    return scenario
-
-
-def _shows(scenario: Scenario, seed: int, cause: str, defects: tuple[str, ...]) -> bool:
-    try:
-        return cause_of(run_scenario(scenario, seed=seed, defects=defects, keep="none")) == cause
-    except HarnessError:
-        return False

@@ -15,9 +15,9 @@ import pytest
 from faults.plan import bind_fault
 from harness.matrix import scenario_of
 from harness.scenario_file import dump, load, parse
-from results.campaign import fanout, findings, plans
+from results.campaign import fanout, plans
 from results.campaign.fanout import rows_of, run_campaign
-from results.campaign.findings import findings_of, shrunk
+from results.campaign.findings import findings_of
 from results.campaign.plans import plan_of, seed_of
 from results.campaign.runs import ROW, run_plan
 
@@ -64,12 +64,6 @@ def test_failures_of_one_cause_are_one_finding_with_the_least_plan(tmp_path: Pat
     least = load(found.file)
     assert [fault.do for fault in least.faults] == ["cut_power"]
     assert found.command(DEFECT) == f"mqchaos run {found.file} --seed 0x1 --defect ack-before-fsync"
-
-
-def test_a_plan_that_needs_all_its_faults_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = plan_of(1, next(n for n in range(100) if len(plan_of(1, n).faults) == 3))
-    monkeypatch.setattr(findings, "_shows", lambda *_: False)
-    assert shrunk(scenario, 1, "x", ()) == scenario
 
 
 def test_an_error_of_the_harness_is_a_row_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
