@@ -74,6 +74,8 @@ class Column:
     needs_slave: bool = False
     of_master: bool = True
     load_s: int = 10
+    second: Column | None = None
+    """What comes after it, at :data:`STRIKES_LATER`."""
     then: tuple[str, ...] = ()
     """Whom the same fault hits after that, one a second."""
 
@@ -114,8 +116,35 @@ CLIENT_COLUMNS: Final[Mapping[str, Column]] = {
 """Columns of loads whose clients begin again: client-1 is a producer of :data:`LOAD`, client-5 and -6 its consumers. A
 *zombie* is frozen for longer than a broker keeps it (120 s), and comes back."""
 
+MASTER: Final = "master(broker-a)"
+SLAVE: Final = "slave(broker-a)"
+
+
+def _pair(first: Column, second: Column) -> Column:
+    """*second* when a slave had the time to come back: it looks for its master every 5 s, and says what it has 5 s
+    after it has found it."""
+    needs_slave = first.needs_slave or second.needs_slave
+    return replace(first, second=second, needs_slave=needs_slave, load_s=25)
+
+
+PAIRS: Final[Mapping[str, Column]] = {
+    "kill+power": _pair(Column("kill", MASTER, "1s"), Column("cut_power", MASTER, "2s")),
+    "power+kill": _pair(Column("cut_power", MASTER, "1s"), Column("kill", MASTER, "2s")),
+    "restart+power": _pair(Column("restart", MASTER), Column("cut_power", MASTER, "2s")),
+    "slave-power+adopt": _pair(
+        Column("cut_power", SLAVE, "1s", needs_slave=True, of_master=False), Column("adopt_slave", MASTER, "2s")
+    ),
+    "slave-kill+adopt": _pair(
+        Column("kill", SLAVE, "1s", needs_slave=True, of_master=False), Column("adopt_slave", MASTER, "2s")
+    ),
+    "slave-kill+kill": _pair(
+        Column("kill", SLAVE, "18s", needs_slave=True, of_master=False), Column("kill", MASTER, "2s")
+    ),
+}
+"""What the first leaves wrong the second shows."""
+
 RANDOM: Final = "random"
-NAMES: Final = (*COLUMNS, *CLIENT_COLUMNS, RANDOM)
+NAMES: Final = (*COLUMNS, *CLIENT_COLUMNS, *PAIRS, RANDOM)
 """All columns."""
 
 DEFAULT_ROWS: Final = tuple(f"{m.name}/{row.flush}" for m in MODES.values() for row in m.grid if row.by_default)
@@ -124,6 +153,7 @@ DEFAULT_COLUMNS: Final = ("kill", "pause", "cut_power", "partition", "adopt_slav
 
 LOAD: Final = Workload(producers=4, consumers=2, queues=4, rate_per_s=40, duration_ns=10 * SECOND)
 STRIKES: Final = "3s..6s"
+STRIKES_LATER: Final = "19s..20s"
 
 
 @dataclass(frozen=True)
@@ -145,12 +175,14 @@ class Plan:
 
 
 def column_of(name: str) -> Column:
-    return COLUMNS[name] if name in COLUMNS else CLIENT_COLUMNS[name]
+    return {**COLUMNS, **CLIENT_COLUMNS, **PAIRS}[name]
 
 
 def exists(row: str, column: str, load: str = LOAD.kind) -> bool:
     """Whether there is such a cell: nobody can hit a slave that is not there, nor end a client that has one life only;
-    plans are for roles that stay."""
+    plans and pairs are for roles that stay."""
+    if column in PAIRS and (MODES[row_of(row).mode].roles_move or load != LOAD.kind):
+        return False
     if column == RANDOM:
         return not MODES[row_of(row).mode].roles_move and load == LOAD.kind
     if column in CLIENT_COLUMNS and not LOADS[load].begins_again:
@@ -247,18 +279,22 @@ def scenario_of(
         bind_fault(number, at=f"{5 + number}s", do=fault.do, on=whom, hold=fault.hold, options=fault.options)
         for number, whom in enumerate(fault.then, 2)
     )
+    second = tuple(
+        bind_fault(2, at=STRIKES_LATER, do=fault.do, on=fault.on, hold=fault.hold, options=fault.options)
+        for fault in ((fault.second,) if fault.second else ())
+    )
     bound = bind_fault(1, at=STRIKES, do=fault.do, on=fault.on, hold=fault.hold, options=fault.options)
     topology = Topology(
         nameservers=1, brokers=configuration.brokers, slaves=configuration.slaves, flush=configuration.flush
     )
     return Scenario(
-        name=f"grid-{row.replace('/', '-')}-{column.replace('_', '-')}",
+        name=f"grid-{row.replace('/', '-')}-{column.replace('_', '-').replace('+', '-')}",
         mode=configuration.mode,
         topology=topology,
         workload=replace(LOAD, kind=load, duration_ns=fault.load_s * SECOND),
-        faults=(bound, *then),
+        faults=(bound, *then, *second),
         properties={"broker": LOADS[load].broker} if LOADS[load].broker else {},
-        description=f"{bound} in {row}",
+        description=f"{'; '.join(map(str, (bound, *second)))} in {row}",
         source="matrix",
     )
 
@@ -335,10 +371,10 @@ def silent_control(cell: Cell) -> str:
     if cell.column == RANDOM:
         return ""
     mode, _, flush = cell.row.partition("/")
-    contract, fault = contract_of(mode), column_of(cell.column)
-    promise = contract.promise(harm_of_verb(fault.do), flush, "master") if contract and fault.of_master else None
-    slaves = row_of(cell.row).slaves
-    if promise is None or promise.loss_with(slaves) == "none" or cell.with_loss or not cell.reports:
+    contract, slaves, column = contract_of(mode), row_of(cell.row).slaves, column_of(cell.column)
+    of_masters = [fault for fault in (column, column.second) if fault and fault.of_master]
+    promises = [contract.promise(harm_of_verb(fault.do), flush, "master") for fault in of_masters] if contract else []
+    if cell.with_loss or not cell.reports or all(p is None or p.loss_with(slaves) == "none" for p in promises):
         return ""
     return f"{cell.column} may lose messages in {mode} with {flush} flush, and no seed of {len(cell.reports)} shows it"
 

@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from typing import Final
 
 from harness.errors import HarnessError
-from harness.matrix import COLUMNS, ROWS, exists, scenario_of
+from harness.matrix import COLUMNS, PAIRS, ROWS, exists, scenario_of
 from harness.preflight import check_mode, check_plan
 from harness.scenario import MUSEUM, Scenario, server_names, shipped
 from harness.scenario_file import load
@@ -54,7 +54,7 @@ def _scenarios() -> list[Unit]:
 
 
 def _cells() -> list[Unit]:
-    names = ((row.name, column) for row in ROWS for column in COLUMNS)
+    names = ((row.name, column) for row in ROWS for column in (*COLUMNS, *PAIRS))
     return [Unit(f"{row}{TIMES}{column}", scenario_of(row, column)) for row, column in names if exists(row, column)]
 
 

@@ -21,6 +21,7 @@ from harness.junit import write_cases
 from harness.matrix import (
     COLUMNS,
     NAMES,
+    PAIRS,
     RANDOM,
     ROWS,
     Cell,
@@ -104,6 +105,19 @@ def test_a_silent_control_does_not_hide_a_failure() -> None:
 def test_every_cell_is_a_scenario_that_a_file_could_hold(row: str, column: str) -> None:
     scenario = scenario_of(row, column)
     assert dump(parse(dump(scenario), "matrix")) == dump(scenario)
+
+
+@pytest.mark.parametrize("column", PAIRS)
+def test_the_second_fault_of_a_pair_comes_when_a_slave_had_the_time_to_come_back(column: str) -> None:
+    first, second = scenario_of("multi-master-multi-slave-sync/sync", column).faults
+    assert (first.id, str(first.at), second.id, str(second.at)) == ("f1", "3s..6s", "f2", "19s..20s")
+    assert not PAIRS[column].needs_slave or not exists("single-master/sync", column)
+
+
+def test_a_pair_must_show_the_loss_that_one_of_its_faults_may_cause() -> None:
+    assert silent_control(cell((PASS, 0), column="kill+power"))
+    assert not silent_control(cell((PASS, 3), column="kill+power"))
+    assert not silent_control(cell((PASS, 0), row="single-master/sync", column="kill+power"))
 
 
 def test_a_random_cell_has_another_plan_for_each_seed_and_needs_no_control() -> None:
