@@ -52,7 +52,7 @@ def check_owners(history: History, facts: RunFacts) -> Verdict:
         mine = rows[ops.group.mask(group)[rows]]
         owned = _owned(history, facts, mine)
         anomalies += _two(history, facts, group, mine, owned, longest)
-        anomalies += _none(history, facts, group, owned, longest)
+        anomalies += _none(history, facts, group, mine, owned, longest)
         reasons += _at_the_end(history, group, owned)
     failed = any(not anomaly.allowed for anomaly in anomalies)
     outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
@@ -98,7 +98,14 @@ def _two(
         yield Anomaly("two-owners", sentence, proof, {"group": group, "queue": int(ops.queue[first])})
 
 
-def _none(history: History, facts: RunFacts, group: str, owned: Owned, longest: dict[str, int]) -> Iterator[Anomaly]:
+def _none(
+    history: History,
+    facts: RunFacts,
+    group: str,
+    rows: np.ndarray[tuple[int], np.dtype[np.int64]],
+    owned: Owned,
+    longest: dict[str, int],
+) -> Iterator[Anomaly]:
     end = end_of_run(history)
     for lane in np.unique(owned.lane).tolist():
         began = int(owned.begin[owned.lane == lane].min(initial=NEVER_NS))
@@ -109,7 +116,9 @@ def _none(history: History, facts: RunFacts, group: str, owned: Owned, longest: 
             sentence = (
                 f"Group {group}: nobody had {history.queues.name(lane)} from {seconds(gap[0])} to {seconds(gap[1])}."
             )
-            yield Anomaly("no-owner", sentence, (), {"group": group, "queue": lane})
+            before = rows[(owned.lane == lane) & (owned.end <= gap[0])]
+            proof = tuple(int(op) for op in history.ops.op[before][-1:])
+            yield Anomaly("no-owner", sentence, proof, {"group": group, "queue": lane})
 
 
 def _at_the_end(history: History, group: str, owned: Owned) -> Iterator[str]:
