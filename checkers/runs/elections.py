@@ -15,7 +15,7 @@ is known when they began to serve. A majority is *connected* while q members run
     committed-given-up  a member dropped entries that it knew to be committed, and no fault can have taken them from a
                         majority (:mod:`checkers.runs.group_copies`)
 
-A leader that ends, freezes, is cut off from the majority or steps down leads no more. The measures tell who led in
+A leader that ends or steps down leads no more, a frozen one not while it is frozen. The measures tell who led in
 which term from when to when, and the longest time without a leader although a majority was connected.
 
 Limits. Without ``role_changed`` terms are unknown, and a leader that stepped down by itself is known to have done so
@@ -156,7 +156,8 @@ class _Group:
         return max((end - begin for begin, end in self._without()), default=0)
 
     def _without(self) -> list[Span]:
-        led = union(span for _, span in self._led())
+        frozen = self._facts.conditions.frozen
+        led = union(*(outside(frozen(role.node), *span) for role, span in self._led()))
         return meet(outside(led, self._first_ns(), self._end_ns), self._connected())
 
     def _first_ns(self) -> int:
@@ -181,8 +182,8 @@ class _Group:
         for election in self._facts.cluster.elections(self.broker):
             node, begin_ns = election.node, election.begin_ns
             stepped = [r.ns for r in self._roles if r.node == node and r.ns > begin_ns and r.role != "LEADER"]
-            still = [begin for begin, _ in self._facts.conditions.still(node) if begin > begin_ns]
-            end_ns = min([election.end_ns, self._end_ns, *stepped, *still])
+            ended = [begin for begin, _ in self._facts.conditions.down(node) if begin > begin_ns]
+            end_ns = min([election.end_ns, self._end_ns, *stepped, *ended])
             terms = [r.term for r in self._roles if r.node == node and r.ns <= begin_ns]
             found.append((Role(begin_ns, node, "LEADER", terms[-1] if terms else -1), (begin_ns, end_ns)))
         return found
@@ -202,7 +203,15 @@ class _Group:
                     for leader, tenure in self._led()
                     for span in meet(
                         [tenure],
-                        outside([*conditions.still(node), *conditions.apart(node, leader.node)], begin_ns, end_ns),
+                        outside(
+                            [
+                                *conditions.still(node),
+                                *conditions.still(leader.node),
+                                *conditions.apart(node, leader.node),
+                            ],
+                            begin_ns,
+                            end_ns,
+                        ),
                     )
                 ]
                 for begin, end in union(near):

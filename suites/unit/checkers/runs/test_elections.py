@@ -118,3 +118,10 @@ def test_the_measures_tell_who_led_when() -> None:
         ("broker-a-1", 2, 110),
     ]
     assert measures["without_leader_ms"] == 10_000
+
+
+@pytest.mark.parametrize(("until", "bad"), [(20 * S, []), (200 * S, ["no-leader"])])
+def test_a_leader_that_was_frozen_leads_on(until, bad) -> None:
+    build = group([LED])
+    build.fault("pause", "broker-a-0", 90 * S, 90 * S, 90 * S + until)
+    assert kinds(judged(build)) == bad
