@@ -16,7 +16,9 @@ while it is down, frozen or cut off from it, whichever faults hold it so (:mod:`
 The end of a connection cannot be seen across a partition, and need not be when a machine goes dark: on real processes
 the kernel outlives the broker, and may close its connections all the same. A link that was slow for a while was reset
 when that began and when it ended. A NameServer that was itself
-down, frozen or of another time is judged again when that is over; times in which it was out count for nobody.
+down, frozen or of another time is judged again when that is over; times in which it was out count for nobody. A group
+has no master from when its leader steps down until another is elected: how long that may take is for the check
+``elections``.
 
 Limits. Views are as clients see them, to the interval of their questions. Runs without ``route`` ops are not judged.
 """
@@ -97,6 +99,8 @@ class _Judge:
 
     def is_early(self, view: View, broker: str) -> bool:
         """Whether *broker* has to be in *view*: nothing that can have removed it is recent enough."""
+        if self._is_electing(view, broker):
+            return False
         master = self.facts.cluster.master_at(broker, view.invoke_ns)
         server_ns = self._of_server(view.server)
         reset_ns = self.facts.conditions.reset(master, view.server, "namesrv")
@@ -109,6 +113,13 @@ class _Judge:
             return False
         ended = any(began_ns <= begin <= view.complete_ns for begin, _ in self.facts.conditions.down(master))
         return not (ended or within(union(server_ns, reset_ns), began_ns, view.complete_ns))
+
+    def _is_electing(self, view: View, broker: str) -> bool:
+        """Whether the members of *broker* elected another leader soon after: who has stepped down is no master."""
+        contract = self.facts.contract()
+        within_ns = contract.leader_within_ns if contract else 0
+        elected = (election.begin_ns for election in self.facts.cluster.elections(broker))
+        return any(view.invoke_ns < ns <= view.complete_ns + within_ns for ns in elected)
 
     def is_down(self, broker: str, ns: int) -> bool:
         """Whether the master of *broker* had ended."""
