@@ -166,6 +166,7 @@ def _slots(log: LogInput, appends: Appends, sends: int, gaps: bool) -> tuple[Slo
     acked = np.flatnonzero(appends.outcome == ACKED)
     if gaps:
         return _sparse(log, appends, acked), []
+    # A queue is as long as the highest offset that anybody named: what lies below it stood there, or is a hole.
     size = np.zeros(log.queue_count, dtype=np.int64)
     np.maximum.at(size, appends.queue[acked], appends.offset[acked] + 1)
     np.maximum.at(size, log.polls.queue, log.polls.tops() + 1)
@@ -215,6 +216,7 @@ def _enter_acks(content: Content) -> list[LogViolation]:
     content.lo[slots] = appends.invoke[rows]
     content.hi[slots] = appends.ret[rows]
     _enter_batches(content, rows, slots)
+    # Of two rows that numpy wrote to one slot the last stands there: who does not find itself was overwritten.
     clash = np.flatnonzero(content.append[slots] != rows)
     if not len(clash):
         return []
@@ -261,6 +263,7 @@ def _enter_piece(polls: Polls, content: Content, some: slice, rows: slice, gaps:
     known = content.value[slots]
     differs = np.flatnonzero(known != value)
     if len(differs):
+        # Two reads of this piece may fill one empty slot: so the slots are asked again after they were filled.
         new = differs[known[differs] == EMPTY]
         content.value[slots[new]] = value[new]
         wrong = differs[content.value[slots[differs]] != value[differs]]
@@ -274,7 +277,7 @@ def _skips(polls: Polls, some: slice, rows: slice, count: Ints, gaps: bool) -> l
     offset = polls.offset[rows]
     first = np.cumsum(count) - count
     step = offset[1:] - offset[:-1]
-    step[first[1:] - 1] = 1
+    step[first[1:] - 1] = 1  # from the end of one poll to the beginning of the next: no step of a poll
     asked = polls.asked[some]
     begins = offset[first]
     late = np.flatnonzero((asked >= 0) & ((begins < asked) if gaps else (begins != asked)))
@@ -352,6 +355,7 @@ def _appends_of(content: Content, learned: Ints, unknown: Ints) -> Ints:
     first (a retry may have gone to another), then to one that nobody knows, then any of that value."""
     appends, base = content.appends, content.slots.base
     queue = np.searchsorted(base, learned, side="right") - 1
+    # (value, queue) as one number, which compares as the pair does; queue −1, unknown, becomes 0.
     values, queue_count = content.value[learned], len(base)
     rows = _kth(values * queue_count + queue + 1, appends.value * queue_count + appends.queue + 1, appends, unknown)
     left = np.flatnonzero(rows < 0)
@@ -373,6 +377,7 @@ def _kth(wanted: Ints, keys: Ints, appends: Appends, unknown: Ints) -> Ints:
     by_key = unknown[np.lexsort((appends.invoke[unknown], keys[unknown]))]
     order = np.argsort(wanted, kind="stable")
     ordered, sorted_keys = wanted[order], keys[by_key]
+    # Where the appends of its key begin, and how many slots before it want the same key: the first takes the first.
     place = np.searchsorted(sorted_keys, ordered) + np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
     inside = np.minimum(place, len(by_key) - 1)
     has_append: Bools = (place < len(by_key)) & (sorted_keys[inside] == ordered)
@@ -390,6 +395,7 @@ def _copied(content: Content, learned: Ints) -> Ints:
     if not len(possible):
         return rows
     keys = appends.value[possible] * queue_count + appends.queue[possible] + 1
+    # np.unique returns the first of equals, and rows are sorted by invocation: the earliest append of each key.
     found, first = np.unique(keys, return_index=True)
     for some in (queue + 1, 0):  # to that queue, or to one that nobody knows
         wanted = content.value[learned] * queue_count + some

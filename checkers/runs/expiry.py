@@ -76,9 +76,12 @@ class Retention:
 
     def lets_go(self, sent_ns: Ints, position: Ints, told_ns: Ints) -> Bools:
         """Whether messages sent and stored there may have been gone when that was told."""
+        # A message is stored after it is sent: by the age of its send alone it may go earlier than RocketMQ lets it,
+        # never later, so nothing that may be gone is called a loss.
         in_time: Bools = told_ns - sent_ns >= self.reserved_ns
         for begin_ns, end_ns in self.fills:
             in_time |= (told_ns > begin_ns) & (sent_ns < end_ns)
+        # Whole files go, the oldest first, and never the last: what lies in the file of the last message stays.
         gone: Bools = in_time & (told_ns < NEVER) & (position >= 0) & (position // self.file_bytes < self.last_file)
         return gone
 
@@ -100,6 +103,7 @@ def _expired_of(
     files = position // retention.file_bytes
     told_ns, last_ns = _told_to_be_gone(history, facts, ledger, lost, files, retention.file_bytes)
     gone = retention.lets_go(sent_ns, position, told_ns)
+    # Files go oldest first and do not come back: who reads a message of the file afterwards proves that it was there.
     if gone.any():
         gone[gone] = ~_is_read_later(history, facts, ledger, broker, retention.file_bytes, files[gone], last_ns[gone])
     return gone
@@ -134,6 +138,7 @@ def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints
     stored = _stored(history, facts)
     stored = stored[(ops.queue[stored] == queue) & (ops.position[stored] >= 0)]
     stored = stored[np.argsort(ops.offset[stored], kind="stable")]
+    # A send that no epoch holds whole (−1) may have been stored before or after the power cut: it is sure nowhere.
     sure = stored[within[stored] >= 0]
     shown = _epoch_shown(history, rows, stored, within)
     found = np.zeros(len(rows), dtype=np.bool_)
@@ -142,9 +147,11 @@ def _kept(history: History, facts: RunFacts, queue: int, rows: Ints, first: Ints
         here = sure[within[sure] == epoch]
         latest_ns, highest = np.full(len(in_epoch), -1, dtype=np.int64), np.zeros(len(in_epoch), dtype=np.int64)
         for known, count in _known_before(ops.offset, sure, within, epoch, first[in_epoch], len(tried) - len(sure)):
+            # The youngest and the highest of all that must have gone decide: the rest is older, and in older files.
             latest_ns = np.maximum(latest_ns, _most(ops.invoke_ns[known])[count])
             highest = np.maximum(highest, _most(ops.position[known])[count])
         others_ns = ops.invoke_ns[np.setdiff1d(tried, here, assume_unique=True)]
+        # Nothing known lies before: then the oldest send that can have is the best excuse there is.
         latest_ns = np.where(latest_ns < 0, others_ns.min(initial=NEVER), latest_ns)
         lowest = _least_behind(ops.offset, ops.position, here, first[in_epoch])
         gone = retention.lets_go(latest_ns, highest, ops.complete_ns[rows[in_epoch]])
@@ -160,6 +167,8 @@ def _known_before(
     later = np.empty(0, dtype=np.int64)
     for number in range(epoch, -1, -1):
         known = stored[within[stored] == number]
+        # Of an earlier epoch only so much is known to stand below *first* as the places that later epochs, and sends
+        # that nobody is sure of, cannot have taken; and nothing at or behind the first place that was given out again.
         stays = first - np.searchsorted(later, first) - unsure if number < epoch else first
         yield known, np.searchsorted(offset[known], np.minimum(stays, later[0]) if len(later) else stays)
         later = np.union1d(later, offset[known])
@@ -212,6 +221,7 @@ def _told_to_be_gone(
         first = ops.position[stored[(ops.queue[stored] == queue) & (ops.offset[stored] == start)]]
         is_before = (ledger.queue[lost] == queue) & (offset >= 0) & (offset < start) & (sent_ns <= said_ns[-1])
         known = np.flatnonzero(is_before & (files < _first_file(first, file_bytes)))
+        # The first time that it was said after the send: said before, it was about another message at that offset.
         told_ns[known] = np.minimum(told_ns[known], said_ns[np.searchsorted(said_ns, sent_ns[known])])
         last_ns[known] = np.maximum(last_ns[known], said_ns[-1])
     return told_ns, last_ns
@@ -234,6 +244,7 @@ def _beginnings(history: History, facts: RunFacts) -> Iterator[tuple[int, int, I
     ops = history.ops
     claims = (_minima(history, facts), _refusals(history, facts), _skipping(history, facts))
     row, start = (np.concatenate([claim[side] for claim in claims]) for side in (0, 1))
+    # Sorted by queue, then by beginning, then by time, equal claims are runs: a border is where one of the two changes.
     order = np.lexsort((ops.complete_ns[row], start, ops.queue[row]))
     row, start = row[order], start[order]
     is_new = (np.diff(ops.queue[row], prepend=-1) != 0) | (np.diff(start, prepend=-1) != 0)
@@ -252,6 +263,7 @@ def _is_read_later(
     found = np.zeros(len(files), dtype=np.bool_)
     for number in np.unique(files).tolist():
         in_file, sends_in_file = files == number, file == number
+        # More reads of messages sent by then than reads asked by then: one of them at least was asked later.
         sent = np.searchsorted(np.sort(ops.invoke_ns[row[sends_in_file]]), at_ns[in_file], side="right")
         over = np.searchsorted(np.sort(asked_ns[sends_in_file]), at_ns[in_file], side="right")
         found[in_file] = sent > over
