@@ -24,8 +24,10 @@ ALLOWED_MAX: Final = 3
 EVERYDAY: Final = ("stale",)
 """Allowed anomalies that every run has (dispatch is asynchronous): the report shows them, the summary does not."""
 
-FRAME_LINES: Final = 6
-"""Head, counts, passed checks, seed, report, replay."""
+FRAME_LINES: Final = 7
+"""Head, faults, counts, passed checks, seed, report, replay."""
+FAULTS_MAX: Final = 3
+"""Faults that are named; the others are counted."""
 
 EXIT_CODES: Final = {Outcome.PASS: EXIT_PASS, Outcome.FAIL: EXIT_FAIL, Outcome.UNKNOWN: EXIT_UNKNOWN}
 """Not the order of the lattice: 1 is what every build takes for a failure."""
@@ -60,7 +62,8 @@ def lines_of(judged: Judged, *, report: str = "", replay: str = "", style: Style
     tail = [f"seed {seed_text(judged.seed)}"]
     tail += [f"report: {report}"] if report else []
     tail += [f"replay: {replay}"] if replay else []
-    return [head, *_findings(judged.verdicts, style), *_counts(judged.verdicts), *_passed(judged.verdicts), *tail]
+    found = _findings(judged.verdicts, style)
+    return [head, *found, *_faults(judged.verdicts), *_counts(judged.verdicts), *_passed(judged.verdicts), *tail]
 
 
 def is_as_expected(outcome: Outcome, verdicts: Sequence[Verdict]) -> bool:
@@ -71,7 +74,7 @@ def is_as_expected(outcome: Outcome, verdicts: Sequence[Verdict]) -> bool:
 def _as_expected(verdicts: Sequence[Verdict]) -> str:
     """With the kinds of failures that the scenario does not name: they may follow from it, and may be news."""
     beside = next(v.measures.get("beside") for v in verdicts if v.check == "expectation")
-    return f"  as expected, beside {beside}" if beside else "  as expected"
+    return f"  as expected (also found: {beside})" if beside else "  as expected"
 
 
 def headline(judged: Judged) -> str:
@@ -133,8 +136,15 @@ def _cut(lines: Sequence[str], room: int, label: str) -> list[str]:
     return [*lines[: room - 1], f"{label} … and {len(lines) - room + 1} more in the report"]
 
 
+def _faults(verdicts: Sequence[Verdict]) -> list[str]:
+    """What was done to the cluster: a PASS is worth as much as its faults."""
+    words = next((v.measures["injected"] for v in verdicts if "injected" in v.measures), [])
+    rest = f" and {len(words) - FAULTS_MAX} more" if len(words) > FAULTS_MAX else ""
+    return [f"  faults: {', '.join(words[:FAULTS_MAX])}{rest}"] if words else []
+
+
 def _counts(verdicts: Sequence[Verdict]) -> list[str]:
-    names = ("sent", "ok", "weak", "info", "fail", "drained", "lost", "duplicated", "unreachable")
+    names = ("sent", "ok", "weak", "info", "fail", "drained", "lost", "recovered", "duplicated", "unreachable")
     counts = {name: measure(verdicts, name) for name in names}
     shown = [f"{name} {count}" for name, count in counts.items() if count or name in ("sent", "ok", "lost")]
     return [f"  {', '.join(shown)}"] if counts["sent"] else []

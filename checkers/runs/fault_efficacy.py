@@ -1,4 +1,4 @@
-"""The check ``faults``: did every fault of the run bite, and is every one of them gone?
+"""The check ``faults``: did every fault of the run take effect, and is every one of them gone?
 
 Question: may this run be green at all?
 
@@ -26,8 +26,11 @@ def check_faults(facts: RunFacts) -> Verdict:
     else:
         for kind in sorted({fault.kind for fault in facts.faults if facts.promise(fault) is None}):
             reasons.append(f"the contract of {facts.mode} says nothing about {kind} with {facts.flush} flush")
-    bit = sum(fault.effective == 1 for fault in facts.faults)
-    measures = {"faults": len(facts.faults), "bit": bit}
+    measures = {
+        "faults": len(facts.faults),
+        "took_effect": sum(fault.effective == 1 for fault in facts.faults),
+        "injected": [fault.words() for fault in facts.faults],
+    }
     return Verdict("faults", Outcome.UNKNOWN if reasons else Outcome.PASS, (), measures, tuple(reasons))
 
 

@@ -114,7 +114,7 @@ def test_it_fails_for_the_reason_it_names(chaos_run: Callable[..., RunResult], n
     assert any(all(words in anomaly.sentence for words in FINDINGS[name].words) for anomaly in found), found
     others = {anomaly.kind for anomaly in anomalies(result)} - {FINDINGS[name].kind}
     head = lines_of(result)[0]
-    assert head.endswith(f"as expected, beside {', '.join(sorted(others))}" if others else "as expected")
+    assert head.endswith(f"as expected (also found: {', '.join(sorted(others))})" if others else "as expected")
 
 
 @pytest.mark.on("sim")

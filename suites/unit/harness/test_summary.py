@@ -71,6 +71,22 @@ def test_a_good_run_says_so_and_how_to_see_it_again() -> None:
     ]
 
 
+def test_a_pass_says_what_was_done_to_the_cluster() -> None:
+    words = [f"kill of broker-a-0 (f{number}) at {number}.000 s" for number in range(1, 6)]
+    for count, line in (
+        (0, []),
+        (1, ["  faults: kill of broker-a-0 (f1) at 1.000 s"]),
+        (5, [f"  faults: {', '.join(words[:3])} and 2 more"]),
+    ):
+        struck = Verdict("faults", Outcome.PASS, measures={"faults": count, "injected": words[:count]})
+        assert lines_of(Result((struck,)))[1:-2] == line
+
+
+def test_counts_add_up_what_was_drained_was_acknowledged_or_came_all_the_same() -> None:
+    counted = Verdict("accounting", Outcome.PASS, measures={"sent": 9, "ok": 5, "info": 4, "drained": 6, "recovered": 1})
+    assert "  sent 9, ok 5, info 4, drained 6, lost 0, recovered 1" in lines_of(Result((counted,)))
+
+
 def test_what_every_run_has_is_left_to_the_report() -> None:
     stale = Verdict("log", Outcome.PASS, (Anomaly("stale", "an end was told late", allowed=True),))
     assert lines_of(Result((stale,)))[1:2] == ["  pass: log"]
