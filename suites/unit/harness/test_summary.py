@@ -83,7 +83,9 @@ def test_a_pass_says_what_was_done_to_the_cluster() -> None:
 
 
 def test_counts_add_up_what_was_drained_was_acknowledged_or_came_all_the_same() -> None:
-    counted = Verdict("accounting", Outcome.PASS, measures={"sent": 9, "ok": 5, "info": 4, "drained": 6, "recovered": 1})
+    counted = Verdict(
+        "accounting", Outcome.PASS, measures={"sent": 9, "ok": 5, "info": 4, "drained": 6, "recovered": 1}
+    )
     assert "  sent 9, ok 5, info 4, drained 6, lost 0, recovered 1" in lines_of(Result((counted,)))
 
 
