@@ -138,7 +138,7 @@ def _cut(lines: Sequence[str], room: int, label: str) -> list[str]:
 
 def _faults(verdicts: Sequence[Verdict]) -> list[str]:
     """What was done to the cluster: a PASS is worth as much as its faults."""
-    words = next((v.measures["injected"] for v in verdicts if "injected" in v.measures), [])
+    words: list[str] = next((v.measures["injected"] for v in verdicts if "injected" in v.measures), [])
     rest = f" and {len(words) - FAULTS_MAX} more" if len(words) > FAULTS_MAX else ""
     return [f"  faults: {', '.join(words[:FAULTS_MAX])}{rest}"] if words else []
 
