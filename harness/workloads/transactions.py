@@ -134,7 +134,8 @@ class TransactionWorkload(PushWorkload):
         return (self.stage.topic, transaction_topic(self.stage))
 
     def is_complete(self) -> bool:
-        owed = self._ledger.committed().union(*(member.refused for member in self._members))
+        plain = self.acknowledged() - self._ledger.decided.keys()
+        owed = self._ledger.committed().union(plain, *(member.refused for member in self._members))
         return owed <= set().union(*(member.delivered for member in self._members))
 
     def _make_producer(self, client: Client) -> Producer:
