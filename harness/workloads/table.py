@@ -53,6 +53,8 @@ class Companion:
     maker: str
     is_everywhere: bool = False
     """On every measuring consumer, not only on the first."""
+    attacks: bool = False
+    """It is there to break a promise: what the load shows beside it is its doing."""
 
     def make(self, host: PartHost) -> Part:
         part: Part = _found(self.maker)(host)
@@ -106,8 +108,10 @@ OPERATORS: Final[dict[str, Companion]] = {
     for row in (
         Companion("permissions", "write permission away and back, then read only, write only", ".scripts:permissions"),
         Companion("order", "a topic becomes ordered, and is no more", ".scripts:order"),
-        Companion("host-bit", "one send with a bit that only a broker may set", ".hostile:host_bit"),
-        Companion("ha-report", "a report of 2^62 at a master's HA port, by nobody's slave", ".hostile:HaReport"),
+        Companion("host-bit", "one send with a bit that only a broker may set", ".hostile:host_bit", attacks=True),
+        Companion(
+            "ha-report", "a report of 2^62 at a master's HA port, by nobody's slave", ".hostile:HaReport", attacks=True
+        ),
         Companion("metadata", "topics, groups, offsets, delayed messages, every two seconds", ".scripts:metadata"),
     )
 }
