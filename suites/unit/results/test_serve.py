@@ -72,7 +72,7 @@ def shown(answer: dict[str, Any]) -> list[dict[str, Any]]:
         ({"find": "R-0004 fail"}, lambda run: "r-0004" in run["run"] and run["outcome"] == "FAIL"),
         ({"find": "no such run"}, lambda run: False),
     ],
-    ids=str,
+    ids=["no question", "planted bugs", "a mode and a fault", "a target", "words", "nothing fits"],
 )
 def test_a_view_gets_the_worst_runs_that_fit(marts: Path, question: dict[str, str], holds: Any) -> None:
     everything = pq.read_table(marts / "losses.parquet").to_pylist()
