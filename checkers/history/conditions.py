@@ -31,7 +31,7 @@ from checkers.history.spans import NEVER_NS, Span, union
 
 @dataclass(frozen=True)
 class Conditions:
-    """*starts*: node → instants of its starts, in order; *ends*: node → when it was seen to have ended by itself;
+    """*starts*: node → instants of its starts, in order; *ends*: node → when it was seen to end, whoever wanted it;
     *acts*: node → (when, how) somebody ended it: killed, stopped, dark."""
 
     faults: tuple[FaultFact, ...] = ()

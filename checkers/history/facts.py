@@ -9,7 +9,6 @@ Model. :class:`RunFacts` is a value made from ``run.json`` and the history's ``e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,7 +67,7 @@ class RunFacts:
             expect=run.get("expect", {}) or {},
             phases=phases_of(history.events),
             starts=_instants(history.events, "node", "started"),
-            ends=_ended_by_themselves(history.events),
+            ends=_ended(history.events),
             acts=_ended_by_us(history.events),
             targets=run.get("targets") or {},
             events=history.events,
@@ -185,10 +184,9 @@ def _ended_by_us(events: Events) -> dict[str, tuple[tuple[int, str], ...]]:
     return found
 
 
-def _ended_by_themselves(events: Events) -> dict[str, tuple[int, ...]]:
-    """Nodes that crashed, or ended with an exit code although nobody had asked them to."""
+def _ended(events: Events) -> dict[str, tuple[int, ...]]:
+    """When nodes crashed, or ended in order: also long after they had been asked to, when nobody waited any more."""
     found = _instants(events, "role", "crashed")
-    for row in (events.kind.mask("role") & events.step.mask("exited")).nonzero()[0].tolist():
-        if json.loads(events.detail[row] or "{}").get("code"):
-            found[events.node[row]] = (*found.get(events.node[row], ()), int(events.ns[row]))
+    for node, instants in _instants(events, "role", "exited").items():
+        found[node] = (*found.get(node, ()), *instants)
     return found

@@ -43,7 +43,7 @@ from checkers.history.spans import Span, back_by, length_ns, union, within
 from checkers.runs.flush_progress import FlushRule, overdue
 from checkers.runs.group_loss import elections_that_lose, judge_group_loss
 from checkers.runs.loss_takers import alive_at, last_seen, takers
-from checkers.runs.replication_bound import acknowledged_alone, replicated_until
+from checkers.runs.replication_bound import acknowledged_alone, copy_losses, replicated_until
 from checkers.runs.resurrection import is_returned, judge_returned, returned
 from checkers.runs.unearned_acks import FalseAcks, false_acks
 from checkers.verdict import Anomaly
@@ -194,6 +194,10 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
 
 def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[_Found]:
     refusal = _refusal(facts, cut.fault)
+    if refusal and len(twice := _lost_with_its_copy(history, facts, ledger, broker, cut)):
+        rest = np.setdiff1d(cut.lost, twice)
+        others = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest)) if len(rest) else []
+        return [_judge_unreplicated(history, facts, ledger, broker, cut, twice), *others]
     found = (
         false_acks(history, facts, ledger, broker, cut.fault, cut.lost, data_losses(facts, broker)) if refusal else None
     )
@@ -229,6 +233,20 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
         judge = _TAIL_JUDGES[_loss_of(facts, cut.fault)]
         anomalies.append(judge(history, facts, ledger, broker, cut, tail))
     return anomalies
+
+
+def _lost_with_its_copy(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> Ints:
+    """What a slave had confirmed, and lost itself before its data took the master's place: two disks lost it, not one.
+    Whether it must have copied it again by then is asked by :mod:`checkers.runs.replication_bound`."""
+    if not facts.waits_for_slave() or cut.fault.takes() != "replaced" or facts.expect.get("lost") == "none":
+        return cut.lost[:0]
+    return cut.lost[ack_ns(history, ledger, cut.lost) < _copy_was_lost_ns(facts, broker, cut.fault)]
+
+
+def _copy_was_lost_ns(facts: RunFacts, broker: str, fault: FaultFact) -> int:
+    """When the slave whose data took the place by *fault* last lost data itself before; −1: never."""
+    slave = facts.cluster.slave_taken(fault, broker)
+    return max((own.inject_ns for own in copy_losses(facts, slave, fault.begin_ns)), default=-1)
 
 
 def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
@@ -312,7 +330,8 @@ def _confirmed_by_the_taken(
     if not facts.waits_for_slave() or _loss_of(facts, cut.fault) != "unreplicated":
         return np.zeros(len(tail), dtype=np.bool_)
     begun_ns, acked_ns = history.ops.invoke_ns[ledger.row[tail]], ack_ns(history, ledger, tail)
-    return acknowledged_alone(facts, broker, facts.cluster.slave_taken(cut.fault, broker), begun_ns, acked_ns)
+    alone = acknowledged_alone(facts, broker, facts.cluster.slave_taken(cut.fault, broker), begun_ns, acked_ns)
+    return alone & (acked_ns >= _copy_was_lost_ns(facts, broker, cut.fault))
 
 
 def _although_confirmed(
@@ -343,7 +362,7 @@ def _judge_unreplicated(
     )
     is_allowed = age_ns <= bound_ns
     judgement = (
-        f"{_why_unreplicated(facts, broker, slave)} (nothing older than {seconds(bound_ns)})."
+        f"{_why_unreplicated(facts, broker, slave, cut.fault)} (nothing older than {seconds(bound_ns)})."
         if is_allowed
         else f"But {slave or 'its slave'} must have had everything that is older than {seconds(bound_ns)}."
     )
@@ -353,7 +372,10 @@ def _judge_unreplicated(
     )
 
 
-def _why_unreplicated(facts: RunFacts, broker: str, slave: str) -> str:
+def _why_unreplicated(facts: RunFacts, broker: str, slave: str, fault: FaultFact) -> str:
+    own = copy_losses(facts, slave, fault.begin_ns)
+    if own and facts.waits_for_slave():
+        return f"SEND_OK meant the master and one slave, and {slave} had lost its copy, too, by {own[-1].words()}"
     others = [node for node in facts.cluster.slaves(broker) if node != slave]
     if not facts.waits_for_slave() or not slave or not others:
         return "Asynchronous replication allows that"

@@ -11,7 +11,8 @@ waits ever longer, plus 15 s for RocketMQ's own pauses (5 s to look for the mast
     acknowledged ─────────┬── disturbance ──┬── joining ──┬─── ≤ lag ── loss of the disk
         must be there     └───────────── may be missing ──┴──────────────────┘
 
-A slave whose own power was cut comes back without what it had not flushed, and is as far behind as that.
+A slave that lost data itself is as far behind as that: by what it had not flushed, where its power was cut; by
+everything, where its disk was lost or damaged.
 
 Of several synchronous slaves one has said that it has a message. Where all but one of them were seen to be away, ended,
 paused or cut off from their master, from before the send until its answer, it was that one, and no lag excuses it.
@@ -41,14 +42,21 @@ def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> 
     until_ns = ns - lag_ns
     for fault in sorted(facts.faults, key=lambda fault: -fault.begin_ns):
         if fault.begin_ns < ns and _disturbs(facts, fault, broker, slave) and _joined_ns(fault) > until_ns:
-            until_ns = min(until_ns, fault.begin_ns - lag_ns - _unflushed_ns(facts, fault, broker))
-    return until_ns
+            until_ns = min(until_ns, fault.begin_ns - lag_ns - _lost_itself_ns(facts, fault, broker))
+    return max(0, until_ns)
 
 
-def _unflushed_ns(facts: RunFacts, fault: FaultFact, broker: str) -> int:
-    """How much of its copy a slave may lose itself to *fault*: it flushes behind, whatever its master does."""
-    if fault.takes() != "unforced" or not set(fault.left) & set(facts.cluster.slaves(broker)):
+def copy_losses(facts: RunFacts, slave: str, ns: int) -> list[FaultFact]:
+    """Faults before *ns* that took data from *slave* itself, in order, and were not seen to have done nothing."""
+    return [f for f in facts.faults if slave in f.left and f.takes() and f.effective != 0 and f.begin_ns < ns]
+
+
+def _lost_itself_ns(facts: RunFacts, fault: FaultFact, broker: str) -> int:
+    """How much of its copy a slave may lose itself to *fault*, by age: it flushes behind, whatever its master does."""
+    if not fault.takes() or not set(fault.left) & set(facts.cluster.slaves(broker)):
         return 0
+    if fault.takes() != "unforced":
+        return fault.begin_ns
     rule = FlushRule.of(facts, broker, fault.inject_ns)
     return rule.thorough_ns + rule.interval_ns + rule.slack_ns
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from checkers.history.conditions import Conditions
 from checkers.history.faults import FaultFact
+from suites.unit.checkers.build import MS, Build
 
 NODE, OTHER = "broker-a-0", "namesrv-1"
 
@@ -48,3 +49,15 @@ def test_two_are_apart_while_any_fault_keeps_them_apart() -> None:
     assert held.apart(OTHER, NODE) == [(10, 30)]
     assert held.apart("x", NODE) == [(15, 30)]
     assert held.apart("x", OTHER) == []
+
+
+def test_who_ends_long_after_it_was_asked_to_is_down_from_then_on() -> None:
+    """A stop that hung was seen to have done nothing; the node ended all the same when its disk let it go."""
+    build = Build()
+    build.fault("stop", "broker-a-0", 1_000, 31_000, heal=43_000, bit=0)
+    build.event(0, "node", "started", "broker-a-0")
+    build.event(32_000, "role", "exited", "broker-a-0", code=0)
+    build.event(43_000, "node", "started", "broker-a-0")
+    conditions = build.facts().conditions
+    assert conditions.down("broker-a-0") == [(32_000 * MS, 43_000 * MS)]
+    assert conditions.closed("broker-a-0") == conditions.down("broker-a-0")

@@ -190,6 +190,39 @@ def test_one_of_several_synchronous_slaves_may_lack_what_another_one_acknowledge
 
 
 @pytest.mark.parametrize(
+    ("mode", "do", "ack_ms", "lost_ms", "back_ms", "allowed"),
+    [
+        (SYNC, "wipe", 4_000, 5_000, 9_000, True),  # both disks have lost it
+        (ASYNC, "wipe", 4_000, 5_000, 9_000, True),
+        (SYNC, "flip_bits", 4_000, 5_000, 9_000, True),
+        (SYNC, "cut_power", 4_000, 5_000, 9_000, True),
+        (SYNC, "wipe", 6_000, 5_000, 5_500, False),  # confirmed by the slave after it had lost its disk
+        (SYNC, "kill", 4_000, 5_000, 9_000, False),  # a kill takes nothing
+        (ASYNC, "kill", 4_000, 5_000, 9_000, False),
+        (SYNC, "wipe", 4_000, 9_999, 9_999, True),
+    ],
+)
+def test_a_message_is_lost_with_both_disks_that_had_it(
+    mode: str, do: str, ack_ms: int, lost_ms: int, back_ms: int, allowed: bool
+) -> None:
+    build = lost_tail("adopt_slave", ack_ms, taken_from="broker-a-1")
+    build.fault(do, "broker-a-1", lost_ms, lost_ms, heal=back_ms, fault="f0")
+    verdict = check_accounting(build.history(), build.facts(mode=mode, flush="sync", nodes=NODES))
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert lost.allowed is allowed, lost.sentence
+    assert ("broker-a-1 had lost its copy, too" in lost.sentence) is (allowed and mode == SYNC)
+
+
+def test_what_a_slave_has_copied_again_since_it_lost_its_disk_must_be_there() -> None:
+    build = lost_tail("adopt_slave", 1_000, at_ms=60_000, taken_from="broker-a-1")
+    build.fault("wipe", "broker-a-1", 2_000, 2_000, heal=4_000, fault="f0")
+    verdict = check_accounting(build.history(), build.facts(mode=SYNC, flush="sync", nodes=NODES))
+    (lost,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost"]
+    assert not lost.allowed
+    assert "broker-a-1 must have had everything" in lost.sentence
+
+
+@pytest.mark.parametrize(
     ("kind", "right", "begin_ms", "heal_ms", "bit", "allowed"),
     [
         ("kill", (), 5_000, 95_000, 1, False),
