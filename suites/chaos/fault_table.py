@@ -1,6 +1,7 @@
 """Every fault on every backend, for real: taken effect, healed, as its own probes say. Makes docs/fault-table.md.
 
     python -m suites.chaos.fault_table                  run all (minutes; needs root and an engine) and write the page
+    python -m suites.chaos.fault_table --only VERB …    only runs that have one of these; the other cells stay
     python -m suites.chaos.fault_table --page           write the page from what was measured last
 
 Question: which fault works where, and how is it known? A cell is made from the events of a run and from nothing else:
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -81,12 +82,14 @@ class Cell:
     lack: str = ""
 
 
-def measure(folder: Path) -> Iterator[Cell]:
-    """Run everything."""
+def measure(folder: Path, only: Sequence[str] = ()) -> Iterator[Cell]:
+    """Run everything, or what has one of the verbs *only*."""
     for name, row in BACKENDS.items():
         able = row.capabilities().servers
         for number, group in enumerate(GROUPS):
             verbs = [VERBS[line.split()[1].strip(",")] for line in group]
+            if only and not {verb.name for verb in verbs} & set(only):
+                continue
             lacks = {verb.name: _lack(able, verb.needs) for verb in verbs}
             yield from (Cell(verb, name, None, None, {}, lack) for verb, lack in lacks.items() if lack)
             plan = [line for line, verb in zip(group, verbs, strict=True) if not lacks[verb.name]]
@@ -158,10 +161,14 @@ def _word(answer: int | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--page", action="store_true", help="only write the page again")
-    if not parser.parse_args().page:
+    parser.add_argument("--only", nargs="+", choices=list(VERBS), default=(), help="only runs that have one of these")
+    arguments = parser.parse_args()
+    if not arguments.page:
         with tempfile.TemporaryDirectory() as folder:
-            cells = list(measure(Path(folder)))
-        recorded.write(MEASURED, [asdict(cell) for cell in cells], lambda cell: (cell["verb"], cell["backend"]))
+            cells = {(cell.verb, cell.backend): cell for cell in measure(Path(folder), arguments.only)}
+        kept = [cell for cell in (read() if arguments.only else ()) if (cell.verb, cell.backend) not in cells]
+        rows = [asdict(cell) for cell in (*kept, *cells.values())]
+        recorded.write(MEASURED, rows, lambda cell: (cell["verb"], cell["backend"]))
     PAGE.write_text(page(read()))
 
 
