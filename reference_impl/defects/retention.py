@@ -7,14 +7,13 @@ from typing import Final
 from reference_impl.defects.defect import StoreDefect, substitute
 from reference_impl.environment import Environment
 from reference_impl.store.flags import RunningFlags
-from reference_impl.store.mapped_files import MappedFile
 from reference_impl.store.retention import Retention
 
 
 class DeletesYoungFiles(Retention):
     """Every file that is full is old enough."""
 
-    def _is_expired(self, env: Environment, file: MappedFile) -> bool:
+    def _is_due(self, env: Environment, name: str) -> bool:
         return True
 
 
