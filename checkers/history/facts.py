@@ -185,8 +185,18 @@ def _ended_by_us(events: Events) -> dict[str, tuple[tuple[int, str], ...]]:
 
 
 def _ended(events: Events) -> dict[str, tuple[int, ...]]:
-    """When nodes crashed, or ended in order: also long after they had been asked to, when nobody waited any more."""
+    """When nodes crashed, or ended in order after nobody waited for it any more: an end that the harness saw to is told
+    by its act (:func:`_ended_by_us`), which comes right behind it, before any start."""
     found = _instants(events, "role", "crashed")
-    for node, instants in _instants(events, "role", "exited").items():
-        found[node] = (*found.get(node, ()), *instants)
+    exits = events.kind.mask("role") & events.step.mask("exited")
+    turns = events.kind.mask("node") & events.step.mask("started", *_HOW)
+    left: dict[str, int] = {}
+    for row in (exits | turns).nonzero()[0].tolist():
+        node = events.node[row]
+        if exits[row]:
+            left[node] = int(events.ns[row])
+        elif (ns := left.pop(node, -1)) >= 0 and events.step[row] == "started":
+            found[node] = (*found.get(node, ()), ns)
+    for node, ns in left.items():
+        found[node] = (*found.get(node, ()), ns)
     return found

@@ -61,3 +61,13 @@ def test_who_ends_long_after_it_was_asked_to_is_down_from_then_on() -> None:
     conditions = build.facts().conditions
     assert conditions.down("broker-a-0") == [(32_000 * MS, 43_000 * MS)]
     assert conditions.closed("broker-a-0") == conditions.down("broker-a-0")
+
+
+def test_an_end_that_the_harness_saw_to_is_told_once_also_where_the_start_comes_at_the_same_instant() -> None:
+    build = Build()
+    build.fault("restart", "broker-a-0", 1_000, 1_003, heal=1_003)
+    build.event(0, "node", "started", "broker-a-0")
+    build.event(1_003, "role", "exited", "broker-a-0", code=0)
+    build.event(1_003, "node", "stopped", "broker-a-0")
+    build.event(1_003, "node", "started", "broker-a-0")
+    assert build.facts().conditions.down("broker-a-0") == [(1_000 * MS, 1_003 * MS)]
