@@ -54,11 +54,17 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
             _build(arguments, places, terminal)
             if places.has_tables:
                 server.site.made()
-                terminal.result(f"dashboard: {server.address}")
-            terminal.result(f"run under way: {server.address}live")
-            terminal.say("Ctrl-C ends it")
-            _serve(server)
+            with _ended_by_signal() as ends:  # before anybody is told the address, and with it that it may be ended
+                _tell(server, terminal, places)
+                _serve(server, ends)
     return EXIT_PASS
+
+
+def _tell(server: Server, terminal: Terminal, places: Places) -> None:
+    if places.has_tables:
+        terminal.result(f"dashboard: {server.address}")
+    terminal.result(f"run under way: {server.address}live")
+    terminal.say("Ctrl-C ends it")
 
 
 def _build(arguments: argparse.Namespace, places: Places, terminal: Terminal) -> None:
@@ -78,15 +84,14 @@ def _build(arguments: argparse.Namespace, places: Places, terminal: Terminal) ->
         build(lake, arguments.marts, lambda name, done, total: ticker.tick(lambda: f"{done}/{total} tables: {name}"))
 
 
-def _serve(server: Server) -> None:
-    """Until Ctrl-C or SIGTERM."""
-    with _ended_by_signal() as ends:
-        thread = threading.Thread(target=server.serve_forever, name="server", daemon=True)
-        thread.start()
-        ends.wait()
-        server.site.ends.set()
-        server.shutdown()
-        thread.join()
+def _serve(server: Server, ends: threading.Event) -> None:
+    """Until *ends* is set: by Ctrl-C or SIGTERM."""
+    thread = threading.Thread(target=server.serve_forever, name="server", daemon=True)
+    thread.start()
+    ends.wait()
+    server.site.ends.set()
+    server.shutdown()
+    thread.join()
 
 
 @contextmanager
