@@ -22,6 +22,8 @@ import fcntl
 import os
 import struct
 from pathlib import Path
+from select import select
+from time import monotonic
 
 from faults.errors import FaultTrouble
 from faults.mechanisms.command import call
@@ -34,6 +36,9 @@ NOLOGFLUSH = 2
 
 JOURNAL_MIB = 4
 """ext4's smallest; the images are small."""
+
+HELD_TIMEOUT_S = 15.0
+HELD_POLL_S = 0.1
 
 
 def make_image(image: Path, size_mib: int) -> None:
@@ -69,18 +74,30 @@ def attach(image: Path) -> str:
 def mount_device(device: str, folder: Path) -> None:
     """Mount the device on *folder* and make sure that it takes writes.
 
-    ``FaultTrouble`` if the disk is dead: somebody else still holds the file system that was shut down.
+    A file system that was shut down stays dead as long as any mount namespace holds it. One that is just being made
+    (a container of somebody else's that starts) holds a copy of all mounts for a moment: so it is tried again, bounded.
+    ``FaultTrouble`` if the disk is dead still.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    deadline = monotonic() + HELD_TIMEOUT_S
+    while (error := _mounted_badly(device, folder)) is not None:
+        if monotonic() >= deadline:
+            raise FaultTrouble(
+                f"{folder} does not take writes after mounting: {errno.errorcode.get(error.errno or 0, error)}",
+                "a process or another mount namespace still holds the file system that was shut down",
+            ) from error
+        select([], [], [], HELD_POLL_S)
+
+
+def _mounted_badly(device: str, folder: Path) -> OSError | None:
+    """Why what is mounted there takes no writes; it is not mounted any more then."""
     call(["mount", "-o", "noatime", "-t", "ext4", device, str(folder)])
     try:
         _try_write(folder)
     except OSError as error:
         unmount(folder)
-        raise FaultTrouble(
-            f"{folder} does not take writes after mounting: {errno.errorcode.get(error.errno or 0, error)}",
-            "a process or another mount namespace still holds the file system that was shut down",
-        ) from error
+        return error
+    return None
 
 
 def unmount(folder: Path) -> bool:
