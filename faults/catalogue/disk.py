@@ -21,6 +21,7 @@ back is not hit: *no*.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from faults.catalogue.process import runs_again, start_again, states, steps_of
@@ -164,56 +165,54 @@ def _flipped(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     return answers
 
 
-FAIL_SYNC: Final = Verb(
-    name="fail_sync",
-    family="disk",
-    summary="every force (fsync, fdatasync, msync) fails with EIO and writes nothing; the process goes on",
-    takes_effect_when="a force was asked for and failed",
-    undone_by="forces succeed again",
-    shape="nodes",
-    condition="failing",
-    effects=(Effect("fails-forces"),),
-    inject=_fail_sync,
-    probe=_forces_hit("failed"),
-    heal=_mend_sync,
-    heal_probe=_forces_mended("failed"),
-    heal_steps=steps_of("failing"),
-    needs=("forces",),
-)
+def _of_forces(
+    name: str, summary: str, undone_by: str, effect: Effect, inject: Callable[[Levers, Strike], Facts], hit: str
+) -> Verb:
+    """What all faults of forces share; *hit*: what happened to the forces that the probes count."""
+    return Verb(
+        name=name,
+        family="disk",
+        summary=summary,
+        takes_effect_when=f"a force was asked for and {hit}",
+        undone_by=undone_by,
+        shape="nodes",
+        condition="failing",
+        effects=(effect,),
+        inject=inject,
+        probe=_forces_hit(hit),
+        heal=_mend_sync,
+        heal_probe=_forces_mended(hit),
+        heal_steps=steps_of("failing"),
+        needs=("forces",),
+    )
 
-SLOW_DISK: Final = Verb(
-    name="slow_disk",
-    family="disk",
-    summary="every force (fsync, fdatasync, msync) reaches the disk, and ends, so much later; writes do not",
-    takes_effect_when="a force was asked for and held",
-    undone_by="forces are as fast as before; what was held goes on at once",
-    shape="nodes",
-    condition="failing",
-    effects=(Effect("delays-forces"),),
-    inject=_slow_disk,
-    probe=_forces_hit("held"),
-    heal=_mend_sync,
-    heal_probe=_forces_mended("held"),
-    heal_steps=steps_of("failing"),
+
+FAIL_SYNC: Final = _of_forces(
+    "fail_sync",
+    "every force (fsync, fdatasync, msync) fails with EIO and writes nothing; the process goes on",
+    "forces succeed again",
+    Effect("fails-forces"),
+    _fail_sync,
+    "failed",
+)
+SLOW_DISK: Final = replace(
+    _of_forces(
+        "slow_disk",
+        "every force (fsync, fdatasync, msync) reaches the disk, and ends, so much later; writes do not",
+        "forces are as fast as before; what was held goes on at once",
+        Effect("delays-forces"),
+        _slow_disk,
+        "held",
+    ),
     options=SLOW_OPTIONS,
-    needs=("forces",),
 )
-
-HANG_DISK: Final = Verb(
-    name="hang_disk",
-    family="disk",
-    summary="no force (fsync, fdatasync, msync) ends before the fault is healed; writes do",
-    takes_effect_when=SLOW_DISK.takes_effect_when,
-    undone_by="what was held goes on at once, in order",
-    shape="nodes",
-    condition="failing",
-    effects=(Effect("holds-forces"),),
-    inject=_hang_disk,
-    probe=_forces_hit("held"),
-    heal=_mend_sync,
-    heal_probe=_forces_mended("held"),
-    heal_steps=steps_of("failing"),
-    needs=("forces",),
+HANG_DISK: Final = _of_forces(
+    "hang_disk",
+    "no force (fsync, fdatasync, msync) ends before the fault is healed; writes do",
+    "what was held goes on at once, in order",
+    Effect("holds-forces"),
+    _hang_disk,
+    "held",
 )
 
 FLIP_BITS: Final = Verb(
