@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from checkers.history.history import History
     from checkers.logs.columns import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, LogViolation, Polls
     from checkers.logs.deliveries import Deliveries, delivery_counts, delivery_order
+    from checkers.logs.entries import LEADERS_OWN, NOTHING, Gets, check_entries
     from checkers.logs.linear import LogResult, check_log
-    from checkers.logs.rows import End, Poll, Send, log_of
+    from checkers.logs.rows import End, Get, Poll, Send, entries_of, log_of
     from checkers.logs.sequential import check_sequential
     from checkers.logs.sessions import check_sessions, claims_of
     from checkers.objects.max_register import MaxRegisterInput, check_max_register
@@ -71,14 +72,22 @@ _HOMES = {
         "delivery_counts",
         "delivery_order",
     ),
+    "logs.entries": (
+        "LEADERS_OWN",
+        "NOTHING",
+        "Gets",
+        "check_entries",
+    ),
     "logs.linear": (
         "LogResult",
         "check_log",
     ),
     "logs.rows": (
         "End",
+        "Get",
         "Poll",
         "Send",
+        "entries_of",
         "log_of",
     ),
     "logs.sequential": ("check_sequential",),
@@ -146,7 +155,9 @@ __all__ = [
     "ACKED",
     "FAILED",
     "IMPOSSIBLE",
+    "LEADERS_OWN",
     "NEVER",
+    "NOTHING",
     "UNKNOWN",
     "Anomaly",
     "Appends",
@@ -156,6 +167,8 @@ __all__ = [
     "Dequeue",
     "End",
     "Enqueue",
+    "Get",
+    "Gets",
     "History",
     "HistoryFormatError",
     "LogInput",
@@ -182,6 +195,7 @@ __all__ = [
     "Write",
     "check_all",
     "check_calls",
+    "check_entries",
     "check_file",
     "check_log",
     "check_max_register",
@@ -197,6 +211,7 @@ __all__ = [
     "contract_of",
     "delivery_counts",
     "delivery_order",
+    "entries_of",
     "log_of",
     "queue_of",
     "register_of",

@@ -22,6 +22,7 @@ import numpy as np
 
 from checkers.history.columns import NEVER, Ints
 from checkers.logs.columns import ACKED, FAILED, UNKNOWN, Appends, Claims, LogInput, Polls
+from checkers.logs.entries import NOTHING, Gets
 
 
 class Send(NamedTuple):
@@ -45,6 +46,16 @@ class Poll(NamedTuple):
     queue: int = 0
 
 
+class Get(NamedTuple):
+    """The entry at index ``at``; ``None``: there was none. ``LEADERS_OWN``: it is no client's, a leader wrote it."""
+
+    at: int
+    message: int | None
+    invoke: int
+    ret: int
+    queue: int = 0
+
+
 class End(NamedTuple):
     """The log was said to end at ``at``."""
 
@@ -52,6 +63,18 @@ class End(NamedTuple):
     invoke: int
     ret: int
     queue: int = 0
+
+
+def entries_of(history: Iterable[Send | Get]) -> tuple[Appends, Gets]:
+    """Columns of what was appended to the log of a group, and read of it by index (:func:`check_entries`)."""
+    rows = list(enumerate(history))
+    sends = [_sent(op, row) for op, row in rows if isinstance(row, Send)]
+    gets = [(op, row) for op, row in rows if isinstance(row, Get)]
+    read = [
+        (row.queue, row.at, NOTHING if row.message is None else row.message, row.invoke, row.ret, op)
+        for op, row in gets
+    ]
+    return Appends(*_transposed(sends, 7)), Gets(*_transposed(read, 6))
 
 
 def log_of(history: Iterable[Send | Poll | End]) -> LogInput:

@@ -14,6 +14,7 @@ from typing import Any
 
 from checkers.external.check import check_calls
 from checkers.logs.content import EMPTY
+from checkers.logs.entries import check_entries
 from checkers.logs.linear import check_log
 from checkers.logs.sequential import check_sequential
 from checkers.logs.sessions import check_sessions, claims_of
@@ -30,6 +31,7 @@ from suites.unit.checkers import (
     brute,
     draw_calls,
     draw_cuts,
+    draw_entries,
     draw_log,
     draw_queue,
     draw_register,
@@ -75,6 +77,18 @@ def unseen_retries(shape: Shape) -> Draw:
 
 
 COPIES = 2
+
+
+def entries(leaders_write: bool) -> Draw:
+    """The log of a group, read by index."""
+    step = draw_entries.oracle_step(leaders_write)
+
+    def case(rng: Random) -> Case:
+        drawn = draw_entries.draw(rng, leaders_write)
+        result = check_entries(*draw_entries.columns(drawn), leaders_write=leaders_write)
+        return result.holds, linearizable(draw_entries.oracle_ops(drawn), (), step), drawn
+
+    return case
 
 
 def fresh_within(shape: Shape) -> Draw:
@@ -318,6 +332,8 @@ OBJECTS: dict[str, Draw | Company] = {
     "logs, power cuts": draw_cuts.brokers(),
     "log, retention": draw_retention.retention(cuts=False),
     "log, power cuts, retention": draw_retention.retention(cuts=True),
+    "entries of a group": entries(leaders_write=False),
+    "entries of a group, leaders write": entries(leaders_write=True),
     "log, sequential": sequential(Shape()),
     "logs, sequential": sequential(Shape(queues=2)),
     "log, sequential, trimmed, batches": sequential(Shape(trim=True, batches=True)),

@@ -11,19 +11,20 @@ import pytest
 
 from checkers import Dequeue, Enqueue, Outcome, Read, Swap, Write, check_queue, check_register, queue_of, register_of
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "checkers" / "library.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "checkers"
+TEXT = "".join((PAGES / page).read_text(encoding="utf-8") for page in ("library.md", "entries.md"))
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", TEXT, re.DOTALL)
 
 
-def test_there_are_three() -> None:
-    assert len(EXAMPLES) == 3
+def test_there_are_four() -> None:
+    assert len(EXAMPLES) == 4
 
 
 @pytest.mark.parametrize(("code", "printed"), EXAMPLES)
 def test_an_example_prints_what_stands_below_it(code: str, printed: str) -> None:
     output = StringIO()
     with redirect_stdout(output):
-        exec(compile(code, str(PAGE), "exec"), {"__name__": "example"})
+        exec(compile(code, "example", "exec"), {"__name__": "example"})
     assert output.getvalue() == printed
 
 
