@@ -167,7 +167,7 @@ class GroupStore(MessageStore):
         self._set_slave(False)
 
     def _set_slave(self, is_slave: bool) -> None:
-        self._is_slave = self._dispatcher.is_slave = is_slave
+        self._is_slave = self._dispatcher.is_slave = self.reader.is_slave = is_slave
         self.takes_messages = not is_slave
         self._update_writable()
 

@@ -35,7 +35,9 @@ class Reader:
 
     def __init__(self, config: StoreConfig, log: MappedFiles, queues: ConsumeQueues) -> None:
         self.log, self._queues = log, queues
-        self._corrects = config.broker_role != "SLAVE" or config.offset_check_in_slave
+        self.is_slave = config.broker_role == "SLAVE"
+        """At the moment: where members elect who leads, roles move."""
+        self._corrects_as_slave = config.offset_check_in_slave
         self._memory = config.total_physical_memory_size * config.access_message_in_memory_max_ratio // 100
         self._in_memory = (
             config.max_transfer_bytes_on_message_in_memory,
@@ -45,6 +47,11 @@ class Reader:
             config.max_transfer_bytes_on_message_in_disk,
             config.max_transfer_count_on_message_in_disk,
         )
+
+    @property
+    def _corrects(self) -> bool:
+        """Whether who asks for what is not there is told where to go on."""
+        return not self.is_slave or self._corrects_as_slave
 
     def get(
         self,

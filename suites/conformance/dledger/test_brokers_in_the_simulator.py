@@ -7,7 +7,7 @@ import pytest
 from harness.backends.sim.world import SimBackend
 from harness.targets.reference import ReferenceTarget
 from reference_impl.environment import MS, SECOND
-from suites.conformance.broker.peer import create_topic, drained, max_offset, messages, pull, send
+from suites.conformance.broker.peer import create_topic, drained, max_offset, messages, offsets, pull, send
 from suites.conformance.dledger.brokers import GroupOfBrokers
 
 
@@ -36,6 +36,18 @@ def test_what_is_acknowledged_can_be_read_on_every_member(release: str) -> None:
         # slaves learn of their master, and copy its topics
         brokers.until(lambda node=node: pull(brokers.views[node], "T", 0).code == 0, 150 * SECOND)  # type: ignore[misc]
         assert [message.body for message in drained(brokers.views[node], "T", 20)] == bodies
+
+
+def test_a_follower_sends_nobody_back_who_asks_for_what_it_has_not_got_yet() -> None:
+    """It asks again there: the leader has it, and the follower will in a moment. A leader says where the queue ends."""
+    brokers = group(2, slaveReadEnable="true")
+    brokers.make_topic("T")
+    assert [brokers.sent("T", b"m") for _ in range(3)] == [0, 1, 2]
+    brokers.until(lambda: brokers.is_everywhere("T", 3))
+    follower = brokers.views[brokers.followers()[0]]
+    brokers.until(lambda: pull(follower, "T", 0).code == 0, 150 * SECOND)
+    assert offsets(pull(follower, "T", 5))["nextBeginOffset"] == 5
+    assert offsets(pull(brokers.views[brokers.master_node()], "T", 5))["nextBeginOffset"] < 5
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.9.7", 14), ("5.3.3", 2)])
