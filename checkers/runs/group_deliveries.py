@@ -19,7 +19,8 @@ Model. The drain says what is there, the group's pulls what it was given (:mod:`
                         been read, but not committed, *slave-told*: a slave's copy was older), or a broker moved it back
                         (*moved*), or the message stands at two places (*stored-twice*). A broker may move a group to
                         the end of its queue, so what comes again then must be new messages at old offsets: the same
-                        ones were *moved-too-far*
+                        ones were *moved-too-far*, or *moved-by-emptied* if it was a member of a group whose
+                        disk had been lost, and which has not led since
 
 Limits. What lies beyond the group's last position proves nothing: UNKNOWN.
 """
@@ -258,7 +259,7 @@ def _again(history: History, facts: RunFacts, given: _Given) -> Iterator[tuple[A
         rows = np.flatnonzero(came & (given.epoch == epoch))
         cause, sent = _cause(history, facts, given, int(rows[0]))
         if cause == "moved" and _came_before(history, facts, given, rows):
-            cause = "moved-too-far"
+            cause = "moved-by-emptied" if _was_emptied(history, facts, sent) else "moved-too-far"
         first = int(given.offset[rows].min())
         op = int(history.ops.op[given.row[rows[0]]])
         sentence = (
@@ -280,11 +281,21 @@ def _came_before(history: History, facts: RunFacts, given: _Given, rows: Ints) -
     return any(place in known for place in zip(given.offset[mine].tolist(), given.message[mine].tolist(), strict=True))
 
 
+def _was_emptied(history: History, facts: RunFacts, op: int) -> bool:
+    """Whether the pull *op* was answered by a member whose disk had been lost, and which had not led since."""
+    row = int(history.ops.rows(np.array([op]))[0])
+    if not of_slaves(history, facts)[row]:
+        return False
+    node, ns = history.ops.node[row], int(history.ops.complete_ns[row])
+    return any(f.takes() == "all" and f.took_effect_on(node) and f.begin_ns <= ns for f in facts.faults)
+
+
 _BECAUSE = {
     "told-back": "its broker had forgotten how far it was",
     "not-yet-committed": "they had been read, but not committed",
     "slave-told": "a slave told an older offset than the master knew",
     "moved": "the broker said that the offset was beyond the end, and where to go on",
+    "moved-by-emptied": "a member whose disk had been lost, and who followed nobody yet, said where its log ends",
     "moved-too-far": "the broker sent it back below the end of the queue",
     "unexplained": "no answer explains it",
 }
@@ -302,7 +313,7 @@ def _cause(history: History, facts: RunFacts, given: _Given, index: int) -> tupl
     op = int(ops.op[last])
     if ops.f[last] == "pull":
         return "moved", op
-    if facts.cluster.is_slave(ops.node[last]):
+    if of_slaves(history, facts)[last]:
         return "slave-told", op
     told = next(one for one in told_by_masters(history, facts, given.lane) if one.row == last)
     committed = int(ops.offset[told.last]) if told.last >= 0 else -1

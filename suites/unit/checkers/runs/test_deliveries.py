@@ -186,6 +186,55 @@ def test_a_moved_offset_is_a_reason_for_new_messages_at_old_offsets_only(got, no
     assert kinds(verdict)["delivered-again"] == (outcome is PASS)
 
 
+MEMBERS = {
+    f"broker-a-{member}": {"brokerName": "broker-a", "brokerId": str(member), "enableDLegerCommitLog": "true"}
+    for member in range(3)
+}
+
+
+def led_by(g: Group, ms: int, node: str) -> None:
+    g.event(ms, "role", "became_master", node)
+
+
+def test_a_follower_that_was_elected_by_nobody_tells_what_it_copied() -> None:
+    def story(g: Group) -> None:
+        led_by(g, 0, "broker-a-0")
+        again("kill", 2, "broker-a-2")(g)
+
+    verdict = judged(check_deliveries, story, "dledger", nodes=MEMBERS)
+    assert (verdict.outcome, verdict.measures["again_by_cause"]) == (PASS, {"slave-told": 2})
+
+
+@pytest.mark.parametrize(
+    ("do", "leads_again", "cause"),
+    [
+        ("wipe", False, "moved-by-emptied"),
+        ("wipe", True, "moved-too-far"),
+        ("kill", False, "moved-too-far"),
+    ],
+)
+def test_a_member_that_lost_its_disk_ends_its_log_where_it_begins(do: str, leads_again: bool, cause: str) -> None:
+    def story(g: Group) -> None:
+        led_by(g, 0, MASTER)
+        g.stored(3)
+        g.told(10, -1)
+        g.takes(12, 0, [0, 1, 2])
+        g.fault(do, MASTER, 14, 15, heal=16)
+        if leads_again:
+            led_by(g, 18, MASTER)
+        g.op(
+            "pull", 20, 21, "PULL_OFFSET_MOVED", queue=0, offset=3, node=MASTER, group=G, next_offset=0, detail="next 0"
+        )
+        led_by(g, 22, "broker-a-1")
+        g.takes(24, 0, [0, 1, 2], node="broker-a-1")
+        g.drain(50, 51, at=0, got=[0, 1, 2])
+        g.drained(52, at=3)
+
+    verdict = judged(check_deliveries, story, "dledger", nodes=MEMBERS)
+    assert verdict.measures["again_by_cause"] == {cause: 3}
+    assert kinds(verdict)["delivered-again"] == (cause == "moved-by-emptied")
+
+
 @pytest.mark.parametrize(("second", "kind"), [(1, "repeat"), (0, "inversion")])
 def test_one_owner_never_goes_back_by_itself(second: int, kind: str) -> None:
     def story(g: Group) -> None:
