@@ -31,7 +31,9 @@ from checkers.history.columns import Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.spans import NEVER_NS, Span, outside, prolonged, union
+from checkers.runs.mechanisms import STALE_UNITS
 from checkers.runs.routes import views_of
+from checkers.runs.stale_units import DAMAGED_ANSWER, Way, in_words, way_to
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 KINDS = {"send": ("send",), "read": ("pull",)}
@@ -207,7 +209,8 @@ def _not_recovered(history: History, facts: RunFacts, lanes: list[Lane]) -> list
     for lane in lanes:
         late = int(np.searchsorted(lane.ns, deadline_ns))
         if late < len(lane.ns) and not lane.success[late:].any():
-            anomalies.append(_stuck(history, lane, late, fault, deadline_ns - fault.heal_ns))
+            way = _stale_unit(history, facts, lane, late)
+            anomalies.append(_stuck(history, lane, late, fault, deadline_ns - fault.heal_ns, way))
     return anomalies
 
 
@@ -219,16 +222,25 @@ def _last_to_recover(facts: RunFacts) -> tuple[FaultFact, int] | None:
     return max(due, key=lambda one: one[1], default=None) if all(f.heal_ns < NEVER_NS for f, _ in due) else None
 
 
-def _stuck(history: History, lane: Lane, late: int, fault: FaultFact, within_ns: int) -> Anomaly:
+def _stale_unit(history: History, facts: RunFacts, lane: Lane, late: int) -> Way:
+    """How it comes that every answer to the reads of *lane* from *late* on is bytes that are no record; else empty. One
+    such place spoils the answers to all who ask for it together with places before it."""
+    ops, rows = history.ops, history.ops.rows(lane.op[late:])
+    if lane.queue == NO_QUEUE or not ops.status.mask(DAMAGED_ANSWER)[rows].all():
+        return ()
+    return way_to(history, facts, lane.queue, int(ops.offset[rows].max()), int(lane.op[late]))
+
+
+def _stuck(history: History, lane: Lane, late: int, fault: FaultFact, within_ns: int, way: Way) -> Anomaly:
     queue = history.queues.name(lane.queue) if lane.queue != NO_QUEUE else ""
     where = f" on {queue}" if queue else ""
     op = int(lane.op[late])
     sentence = (
         f"No {lane.kind}{where} succeeded from {seconds(int(lane.ns[late]))} on, {len(lane.ns) - late} were tried, "
         f"although {fault.words()} was healed at {seconds(fault.heal_ns)} and service was to be back within "
-        f"{seconds(within_ns)}. First: {history.op_text(op)}."
+        f"{seconds(within_ns)}. First: {history.op_text(op)}.{in_words(way)}"
     )
-    details = {"queue": queue, "kind": lane.kind, "fault": fault.fault}
+    details = {"queue": queue, "kind": lane.kind, "fault": fault.fault, "mechanism": STALE_UNITS if way else ""}
     return Anomaly("not-recovered", sentence, (op, int(lane.op[-1])), details)
 
 

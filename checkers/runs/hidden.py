@@ -7,18 +7,9 @@ unit of the consume queue that points into the middle of a record; no consumer e
 contract allows that. Messages of the same queue behind such a place that have no place at all are hidden, too. What a
 recovery cut off (its position was given out anew) is not hidden, whatever stands at its place.
 
-One way is known (mechanism ``stale-units``). A recovery ended the log at T and cut the queue there, but left the bytes
-of the units behind that end. Units of newer messages are written over them one by one. When the process ends before all
-are overwritten, or when a power cut takes the newer ones, the next start takes the old units for its own: they name
-positions that the log has reached again (RocketMQ: ConsumeQueue#recover, #truncateDirtyLogicFiles), where records have
-other borders now. What such a unit covers is not dispatched again.
-
-    log     0 ── T ── new ──── new ── new ── new ──────│ end
-    queue   0 1 2 │ new new │ old old │                  the old ones name places between T and the end
-
-That way needs a fault that took the end of the log before the message was sent, and one more end of the process since:
-after the message was acknowledged, or before, when it was given a place that such a unit holds already. What is hidden
-without them has no known reason.
+One way is known: :mod:`checkers.runs.stale_units`. It needs a fault that took the end of the log before the message was
+sent, and one more end of the process since: after the message was acknowledged, or before, when it was given a place
+that such a unit holds already. What is hidden without them has no known reason.
 
 Limits. An old unit may point at a border by chance, and so show another message: that is for the check ``log``.
 """
@@ -31,15 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.history.columns import Bools, Ints
-from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import WEAK, Ledger, ack_ns
 from checkers.runs.loss_rules import data_losses, stored_by
 from checkers.runs.loss_takers import recovered_ends
 from checkers.runs.mechanisms import STALE_UNITS
+from checkers.runs.stale_units import DAMAGED_ANSWER, Way, cuts_of, ends_after, ends_later, in_words
 from checkers.verdict import Anomaly
-
-DAMAGED_ANSWER = "MALFORMED_BODY"
 
 _NAMED = 20
 
@@ -51,7 +41,7 @@ class Hidden:
 
     broker: str
     messages: Ints
-    way: tuple[FaultFact, ...] = ()
+    way: Way = ()
 
 
 def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> list[Hidden]:
@@ -120,7 +110,7 @@ def _with_unplaced(history: History, ledger: Ledger, broker: str, missing: Ints,
 
 
 def _by_way(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Iterator[Hidden]:
-    alike: dict[tuple[str, ...], tuple[tuple[FaultFact, ...], list[int]]] = {}
+    alike: dict[tuple[str, ...], tuple[Way, list[int]]] = {}
     for message in messages.tolist():
         way = _way(history, facts, ledger, broker, message)
         alike.setdefault(tuple(fault.fault for fault in way), (way, []))[1].append(message)
@@ -128,21 +118,13 @@ def _by_way(history: History, facts: RunFacts, ledger: Ledger, broker: str, mess
         yield Hidden(broker, np.array(found, dtype=np.int64), way)
 
 
-def _way(history: History, facts: RunFacts, ledger: Ledger, broker: str, message: int) -> tuple[FaultFact, ...]:
+def _way(history: History, facts: RunFacts, ledger: Ledger, broker: str, message: int) -> Way:
     sent_event = int(history.ops.invoke_event[ledger.row[message]])
     acked_ns = int(ack_ns(history, ledger, np.array([message], dtype=np.int64))[0])
-    losses = [loss for loss in data_losses(facts, broker) if loss.takes() in ("unforced", "damaged")]
-    hits = [fault for fault in facts.faults if fault.effective != 0 and facts.hits(fault, broker)]
-    for cut in reversed([loss for loss in losses if loss.inject_event < sent_event]):
-        ends = [fault for fault in hits if fault is not cut and _ends_after(fault, cut.inject_ns)]
-        if ends:
-            return cut, next((end for end in ends if _ends_after(end, acked_ns)), ends[-1])
+    for cut in reversed([cut for cut in cuts_of(facts, broker) if cut.inject_event < sent_event]):
+        if ends := ends_after(facts, broker, cut):
+            return cut, next((end for end in ends if ends_later(end, acked_ns)), ends[-1])
     return ()
-
-
-def _ends_after(fault: FaultFact, ns: int) -> bool:
-    """Whether it ends its process later than *ns*, when it strikes or when it is healed."""
-    return (fault.does("ends") and fault.inject_ns > ns) or (fault.does("ends", at="heal") and fault.heal_ns > ns)
 
 
 def judge_hidden(history: History, ledger: Ledger, found: list[Hidden]) -> list[Anomaly]:
@@ -164,14 +146,4 @@ def _anomaly(history: History, ledger: Ledger, found: Hidden) -> Anomaly:
         "messages": messages[:_NAMED].tolist(),
         "mechanism": STALE_UNITS if found.way else "",
     }
-    return Anomaly("hidden", sentence + _because(found.way), (first,), details)
-
-
-def _because(way: tuple[FaultFact, ...]) -> str:
-    if not way:
-        return ""
-    cut, end = way
-    return (
-        f" RocketMQ leaves the units behind the recovered end of a queue where they are: the start after {end.words()} "
-        f"took those of before {cut.words()} for its own."
-    )
+    return Anomaly("hidden", sentence + in_words(found.way), (first,), details)

@@ -35,6 +35,8 @@ from checkers.logs.linear import check_log
 from checkers.runs.log_operations import BEFORE_ALL, Rows, inherit, input_of, rows_of
 from checkers.runs.log_plan import TOO_MANY_CHOICES, Plan, plan_of
 from checkers.runs.log_sides import TOO_MANY_SIDES, choose_sides
+from checkers.runs.mechanisms import STALE_UNITS
+from checkers.runs.stale_units import Way, in_words, way_to
 from checkers.show.explain import log_sentence, near
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -208,9 +210,10 @@ def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> 
 
 def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neither_side: bool = False) -> Anomaly:
     sentence = log_sentence(history, facts, violation)
+    way = _stale_unit(history, facts, violation)
     return Anomaly(
         violation.kind,
-        f"{sentence} {NEITHER_SIDE}" if on_neither_side else sentence,
+        (f"{sentence} {NEITHER_SIDE}" if on_neither_side else sentence) + in_words(way),
         tuple(op for op in violation.ops if op >= 0),
         {
             "queue": history.queues.name(violation.queue),
@@ -220,8 +223,16 @@ def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neit
             "low_by": violation.low_by,
             "high_by": violation.high_by,
             "count": violation.count,
+            "mechanism": STALE_UNITS if way else "",
         },
     )
+
+
+def _stale_unit(history: History, facts: RunFacts, violation: LogViolation) -> Way:
+    """How it comes that a place is there which nobody wrote; empty for other violations, and without known reason."""
+    if violation.kind != "hole-without-writer" or not violation.ops:
+        return ()
+    return way_to(history, facts, violation.queue, violation.low, violation.ops[-1])
 
 
 def _named(history: History, before: Content | None, violation: LogViolation) -> LogViolation:

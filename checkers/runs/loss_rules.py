@@ -43,7 +43,7 @@ from checkers.history.spans import Span, back_by, length_ns, union, within
 from checkers.runs.flush_progress import FlushRule, overdue
 from checkers.runs.group_loss import elections_that_lose, judge_group_loss
 from checkers.runs.loss_takers import alive_at, last_seen, takers
-from checkers.runs.replication_bound import acknowledged_alone, copy_losses, replicated_until
+from checkers.runs.replication_bound import acknowledged_alone, copied_until, copy_losses
 from checkers.runs.resurrection import is_returned, judge_returned, returned
 from checkers.runs.unearned_acks import FalseAcks, false_acks
 from checkers.verdict import Anomaly
@@ -246,7 +246,7 @@ def _lost_with_its_copy(history: History, facts: RunFacts, ledger: Ledger, broke
 def _copy_was_lost_ns(facts: RunFacts, broker: str, fault: FaultFact) -> int:
     """When the slave whose data took the place by *fault* last lost data itself before; −1: never."""
     slave = facts.cluster.slave_taken(fault, broker)
-    return max((own.inject_ns for own in copy_losses(facts, slave, fault.begin_ns)), default=-1)
+    return max((own.inject_ns for own in copy_losses(facts, slave, fault)), default=-1)
 
 
 def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
@@ -354,7 +354,7 @@ def _judge_unreplicated(
     acked = ack_ns(history, ledger, tail)
     age_ns = cut.fault.inject_ns - int(acked.min())
     slave = facts.cluster.slave_taken(cut.fault, broker)
-    bound_ns = cut.fault.inject_ns - replicated_until(facts, broker, cut.fault.begin_ns, slave)
+    bound_ns = cut.fault.inject_ns - copied_until(facts, broker, cut.fault, slave)
     first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
     opening = (
         f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
@@ -373,7 +373,7 @@ def _judge_unreplicated(
 
 
 def _why_unreplicated(facts: RunFacts, broker: str, slave: str, fault: FaultFact) -> str:
-    own = copy_losses(facts, slave, fault.begin_ns)
+    own = copy_losses(facts, slave, fault)
     if own and facts.waits_for_slave():
         return f"SEND_OK meant the master and one slave, and {slave} had lost its copy, too, by {own[-1].words()}"
     others = [node for node in facts.cluster.slaves(broker) if node != slave]

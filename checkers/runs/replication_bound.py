@@ -46,9 +46,26 @@ def replicated_until(facts: RunFacts, broker: str, ns: int, slave: str = "") -> 
     return max(0, until_ns)
 
 
-def copy_losses(facts: RunFacts, slave: str, ns: int) -> list[FaultFact]:
-    """Faults before *ns* that took data from *slave* itself, in order, and were not seen to have done nothing."""
-    return [f for f in facts.faults if slave in f.left and f.takes() and f.effective != 0 and f.begin_ns < ns]
+def copied_until(facts: RunFacts, broker: str, fault: FaultFact, slave: str = "") -> int:
+    """What *broker* acknowledged before this instant is in the data of *slave* that took the place by *fault*. Its
+    master is dead from the act on; what the slave itself loses until it is copied is missing, too."""
+    until_ns = replicated_until(facts, broker, fault.begin_ns, slave)
+    for own in copy_losses(facts, slave, fault):
+        if own.begin_ns >= fault.begin_ns:
+            until_ns = min(until_ns, own.begin_ns - facts.slack_ns() - _lost_itself_ns(facts, own, broker))
+    return max(0, until_ns)
+
+
+def copy_losses(facts: RunFacts, slave: str, fault: FaultFact) -> list[FaultFact]:
+    """Faults that took data from *slave* itself before that took the place by *fault*, in order, and were not seen to
+    have done nothing."""
+    ns = taken_ns(fault)
+    return [own for own in facts.faults if slave in own.left and own.takes() and own.effective and own.begin_ns < ns]
+
+
+def taken_ns(fault: FaultFact) -> int:
+    """When a slave's data takes the place by *fault*: it is copied by the heal; a promoted slave has it at once."""
+    return fault.begin_ns if fault.does("promotes") else max(fault.heal_ns, fault.begin_ns)
 
 
 def _lost_itself_ns(facts: RunFacts, fault: FaultFact, broker: str) -> int:

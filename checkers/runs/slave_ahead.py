@@ -115,15 +115,19 @@ def _end_before(history: History, ledger: Ledger, broker: str, fault: FaultFact)
     of_broker = np.array([queue >= 0 and history.queues.broker_of(queue) == broker for queue in ops.queue.tolist()])
     before = ops.f.mask("send") & of_broker & (ops.invoke_event < fault.inject_event)
     in_flight = before & ((ops.complete_event < 0) | (ops.complete_event > fault.begin_event))
-    record = int(history.messages.size.max(initial=0)) + AROUND_BODY_BYTES
-    return int(ops.position[before].max(initial=0)) + record * (1 + int(in_flight.sum()))
+    return int(ops.position[before].max(initial=0)) + longest_record_bytes(history) * (1 + int(in_flight.sum()))
+
+
+def longest_record_bytes(history: History) -> int:
+    """No record of the run is longer."""
+    return int(history.messages.size.max(initial=0)) + AROUND_BODY_BYTES
 
 
 def _blind_from(ledger: Ledger, lacking: list[int], slave: Iterable[int]) -> int:
-    """The first of *lacking* by position if the slave shows nothing behind it, as one that reads no borders."""
-    places = ledger.position[lacking]
-    first = int(places[places >= 0].min(initial=NEVER))
-    last = int(ledger.position[[message for message in slave if message >= 0]].max(initial=-1))
+    """The first of *lacking* by position if the slave shows nothing behind it, as one that reads no borders. Of what
+    was sent more than once nobody knows which of its places the slave shows."""
+    first = min((place for message in lacking if (place := _position(ledger, message)) >= 0), default=int(NEVER))
+    last = max((_position(ledger, message) for message in slave if message >= 0), default=-1)
     return first if last < first else int(NEVER)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.runs.accounting import check_accounting
-from checkers.runs.hidden import DAMAGED_ANSWER
+from checkers.runs.stale_units import DAMAGED_ANSWER
 from checkers.verdict import Verdict
 from suites.unit.checkers.build import Build
 

@@ -151,3 +151,13 @@ def test_the_sentence_names_the_mechanism_only_where_it_is_proved() -> None:
     told = {anomaly.allowed: anomaly.sentence for anomaly in verdict.anomalies if anomaly.kind == "unreplicated-ok"}
     assert "differs at 1000: the slave was ahead of its restarted master, after cut_power" in told[True]
     assert told[False].startswith("SEND_OK although the slave's log differs at 4000. 1 message of broker-a")
+
+
+def test_of_a_message_that_was_sent_twice_nobody_knows_which_place_the_slave_shows() -> None:
+    """Message 3, which the slave has from before, was sent again and stored by another broker, far behind."""
+    build = run([0, 10, 11, 12, 13, 14], AHEAD)
+    build.brokers = ["broker-a", "broker-b"]
+    build.send(400, 401, 3, 7, queue=1, position=90_000)
+    verdict = judged(build)
+    assert counted(verdict, allowed=False) == {}
+    assert counted(verdict, allowed=True)["replica-missing"] == 2

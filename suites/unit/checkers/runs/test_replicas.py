@@ -200,6 +200,11 @@ def test_one_of_several_synchronous_slaves_may_lack_what_another_one_acknowledge
         (SYNC, "kill", 4_000, 5_000, 9_000, False),  # a kill takes nothing
         (ASYNC, "kill", 4_000, 5_000, 9_000, False),
         (SYNC, "wipe", 4_000, 9_999, 9_999, True),
+        (SYNC, "cut_power", 9_000, 11_000, 11_500, True),  # its data is copied when the master is made anew
+        (SYNC, "wipe", 4_000, 11_000, 11_500, True),
+        (ASYNC, "cut_power", 9_000, 11_000, 11_500, True),
+        (SYNC, "wipe", 4_000, 12_500, 13_000, False),  # the copy had been made
+        (SYNC, "kill", 9_000, 11_000, 11_500, False),
     ],
 )
 def test_a_message_is_lost_with_both_disks_that_had_it(
