@@ -18,11 +18,11 @@ cycle names it. Messages sent while the drain goes on are read, too, but the rec
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from checkers.history.history import NO_SUCH_QUEUE
 from harness.workloads.measuring import BATCH_MAX, MALFORMED, PAUSE_NS, MeasuringClient, Process, Pulled
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import Environment
@@ -38,10 +38,6 @@ class Words(NamedTuple):
 
 MASTER: Final = Words("query_min", "query_max", "drain")
 REPLICA: Final = Words("replica_min", "replica_max", "replica")
-
-
-NO_SUCH_QUEUE: Final = re.compile(r"queueId\[-?\d+\] is illegal")
-"""How RocketMQ refuses a queue that the topic has not got: a producer may have tried that of a default topic."""
 
 Where = Callable[[QueueAddress], QueueAddress]
 """A queue → the same where it is to be read now."""

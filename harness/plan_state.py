@@ -9,7 +9,10 @@ Model. A fault of a plan holds one node from *at* to *end*. By its verb's effect
     any effect       what holds a node in the same way already cannot be seen to take effect
     separates        no force comes without load; probes take up to ``PROBES_S`` at the beginning, since pairs that
                      cannot talk are asked until their time-outs, and whatever is due meanwhile comes late
+    touches forces   no other fault can do so there; one that is held keeps a process from ending in order
+    fills the disk   nothing is stored, so nothing is forced, until the broker looks at its disk again
     takes damaged    the log must be long enough for the sector that goes bad
+    takes replaced   when it is healed, its slave is there to be stopped
 
     |--- at ---|=== down ===|-- settle --|          one node; other nodes, and effects that leave it running, overlap
                      |=== separated ===|
@@ -32,6 +35,8 @@ SETTLE_S: Final = 3
 """From the heal of what ends a process until it serves."""
 FORCED_LATE_S: Final = 12
 """An asynchronous flush may force nothing for as long."""
+FULL_SEEN_S: Final = 12
+"""A broker looks every 10 s whether its disk is full, and refuses messages until it has seen that it is not."""
 RECORD_BYTES: Final = 250
 """No record of the load is shorter."""
 
@@ -96,6 +101,7 @@ class PlanState:
         return (
             self._is_in_time(fault)
             and self._runs(fault.node, fault.at)
+            and self._can_end(fault)
             and self._is_free(fault)
             and self._is_seen(fault)
             and (not fault.back or self._log_bytes(fault) >= 2 * fault.back)
@@ -116,6 +122,22 @@ class PlanState:
         """Whether there is a process at *at* that has been there for a while."""
         stops = [fault for fault in self._of(node) if fault.stops]
         return not any(fault.at < at <= self._healed(fault) + SETTLE_S for fault in stops)
+
+    def _can_end(self, fault: Struck) -> bool:
+        """A process whose force hangs does not end in order; a slave whose data is taken is stopped for that."""
+        if does(fault.verb, "ends", "stopped") and self._is_held(fault, fault.at):
+            return False
+        slave = fault.node.replace("master", "slave") if does(fault.verb, "takes", "replaced") else ""
+        ends = [(other, self._healed(other)) for other in self._of(slave)]
+        return not any(
+            abs(end - fault.end) <= SETTLE_S or (does(other.verb, "freezes") and other.at <= fault.end <= end)
+            for other, end in ends
+        )
+
+    def _is_held(self, fault: Struck, at: int) -> bool:
+        """Whether another fault holds the forces of its node at *at*, or a moment later."""
+        held = [other for other in self._of(fault.node) if other is not fault and does(other.verb, "holds-forces")]
+        return any(other.at <= at + SETTLE_S and at <= self._healed(other) for other in held)
 
     def _healed(self, fault: Struck) -> int:
         """When it is really healed: what is due while probes go on waits for them."""
@@ -141,9 +163,9 @@ class PlanState:
         if touches_forces(fault.verb):
             until = fault.at + (FORCED_LATE_S if self.forces_late or "slave" in fault.node else SETTLE_S)
             return until <= fault.end and not any(
-                other.at < until and fault.at < self._healed(other) + SETTLE_S
+                other.at < until and fault.at < self._healed(other) + quiet_s
                 for other in self._of(fault.node)
-                if other.stops or separates(other.verb)
+                if other is not fault and (quiet_s := _without_forces_s(other))
             )
         if not separates(fault.verb):
             return True
@@ -152,7 +174,7 @@ class PlanState:
 
     def _runs_through(self, fault: Struck, node: str) -> bool:
         """Whether *node* runs, and can be reached, when *fault* begins, while that is probed, and when it ends."""
-        others = [other for other in self._others(fault) if node in (other.node, other.peer)]
+        others = [other for other in self._others(fault) if _meet(node, other.node) or _meet(node, other.peer)]
         away = [(o.at, self._healed(o) + SETTLE_S) for o in others if o.stops or separates(o.verb)]
         moments = ((fault.at, fault.at + PROBES_S), (fault.end, fault.end + UNPROBED_S))
         return not any(begin < to and since < end for since, to in moments for begin, end in away)
@@ -165,3 +187,20 @@ class PlanState:
         idle = sum(self._healed(o) + SETTLE_S - o.at for o in before if o.at >= since or self._healed(o) > since)
         lost = sum(other.back + RECORD_BYTES for other in before if other.at >= since)
         return max(0, fault.at - since - idle) * self.rate_per_s * RECORD_BYTES - lost
+
+
+def _without_forces_s(fault: Struck) -> int:
+    """For how many seconds after its heal its node may ask for no force, or for none that another fault can reach; 0:
+    it asks for them all the time."""
+    if does(fault.verb, "fills-disk"):
+        return FULL_SEEN_S
+    return SETTLE_S if fault.stops or separates(fault.verb) or touches_forces(fault.verb) else 0
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether the two name a node in common: the same, or one of all that the other names (``masters``)."""
+    if not one or not other:
+        return False
+    return (
+        one == other or one.startswith(f"{other.removesuffix('s')}(") or other.startswith(f"{one.removesuffix('s')}(")
+    )

@@ -16,6 +16,7 @@ Limits. The whole history is in memory: 19 columns of 4 to 8 bytes an operation 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,8 @@ from checkers.history.columns import (
 __all__ = ["NEVER", "Events", "History", "HistoryFormatError", "Messages", "Ops", "Queues", "Reads", "Text"]
 
 OUTCOMES = ("ok", "weak", "fail", "info")
+NO_SUCH_QUEUE = re.compile(r"queueId\[-?\d+\] is illegal")
+"""How RocketMQ refuses a queue that the topic has not got."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,10 @@ class Ops:
             dense: Ints = ops - self.op[0]
             return dense
         return np.searchsorted(self.op, ops).astype(np.int64)
+
+    def of_no_queue(self) -> Bools:
+        """Which operations asked for a queue that the topic has not got."""
+        return self.detail.mask(*(text for text in self.detail.values if NO_SUCH_QUEUE.search(text)))
 
     def return_event(self) -> Ints:
         """``complete_event`` of answered operations; :data:`NEVER` where the outcome is unknown or missing."""

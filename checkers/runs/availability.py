@@ -21,7 +21,6 @@ invisible.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +40,6 @@ _PERCENTILES = {"send_p50_us": 50, "send_p99_us": 99}
 OTHERS_FLOOR_NS = 1_000_000_000
 OTHERS_FLOOR_OPS = 10
 NO_QUEUE = -1
-NO_SUCH_QUEUE = re.compile(r"queueId\[-?\d+\] is illegal")
-"""How RocketMQ refuses a queue that the topic has not got."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def lanes_of(history: History) -> list[Lane]:
     ops = history.ops
     lanes: list[Lane] = []
     success = ops.outcome.mask("ok", "weak")
-    is_queue = ~ops.detail.mask(*(text for text in ops.detail.values if NO_SUCH_QUEUE.search(text))) & (ops.queue >= 0)
+    is_queue = ~ops.of_no_queue() & (ops.queue >= 0)
     for kind, names in KINDS.items():
         rows = np.flatnonzero(ops.f.mask(*names) & is_queue)
         rows = rows[np.lexsort((ops.invoke_ns[rows], ops.queue[rows]))]

@@ -121,14 +121,16 @@ def _why(
 
 
 def _queues_of(history: History, broker: str) -> list[int]:
-    """Of the topics that the last look reads; retry topics and others that listeners name are not among them."""
+    """Of the topics that the last look reads; retry topics and others that listeners name are not among them, nor are
+    queues that the topic has not got: a producer without a route asks for those of the default topic."""
     queues, ops = history.queues, history.ops
     looked = set(ops.queue[ops.f.mask("drain", "replica")].tolist())
     topics = {queues.topic[row] for row, queue in enumerate(queues.queue.tolist()) if queue in looked}
+    absent = set(ops.queue[ops.f.mask("drain") & ops.of_no_queue()].tolist())
     return [
         queue
         for row, queue in enumerate(queues.queue.tolist())
-        if queues.broker_of(queue) == broker and (not topics or queues.topic[row] in topics)
+        if queues.broker_of(queue) == broker and (not topics or queues.topic[row] in topics) and queue not in absent
     ]
 
 

@@ -42,6 +42,20 @@ def struck(do: str, node: str, at: int, end: int, peer: str = "", back: int = 0)
         pytest.param(
             [struck("partition", A, 10, 40, "clients"), struck("fail_sync", A, 27, 38)], False, id="nor-without-load"
         ),
+        pytest.param([struck("fill_disk", A, 10, 14), struck("slow_disk", A, 24, 34)], False, id="nor-on-a-full-disk"),
+        pytest.param([struck("fill_disk", A, 10, 14), struck("slow_disk", A, 27, 37)], True, id="seen-to-have-room"),
+        pytest.param([struck("slow_disk", A, 10, 30), struck("fail_sync", A, 20, 40)], False, id="one-force-at-a-time"),
+        pytest.param([struck("hang_disk", A, 10, 30), struck("stop", A, 20, 35)], False, id="held-does-not-stop"),
+        pytest.param([struck("hang_disk", A, 10, 30), struck("kill", A, 20, 35)], True, id="killed-while-held"),
+        pytest.param([struck("hang_disk", B, 10, 30), struck("stop", A, 20, 35)], True, id="another-one-is-held"),
+        pytest.param(
+            [struck("kill", A, 10, 15), struck("partition", "nameserver(1)", 11, 30, "masters")],
+            False,
+            id="one-of-all-masters",
+        ),
+        pytest.param([struck("adopt_slave", A, 10, 20), struck("kill", SLAVE, 8, 20)], False, id="both-start-at-once"),
+        pytest.param([struck("adopt_slave", A, 10, 20), struck("pause", SLAVE, 15, 30)], False, id="nor-frozen-then"),
+        pytest.param([struck("adopt_slave", A, 10, 20), struck("kill", SLAVE, 15, 30)], True, id="a-dead-slave-has-it"),
     ],
 )  # fmt: skip
 def test_each_fault_finds_what_it_needs(faults: list[Struck], is_possible: bool) -> None:

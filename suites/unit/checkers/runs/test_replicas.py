@@ -10,7 +10,7 @@ from checkers.runs.accounting import check_accounting
 from checkers.runs.checks import check_all
 from checkers.runs.replicas import check_replicas
 from checkers.runs.replication_bound import replicated_until
-from checkers.verdict import Verdict
+from checkers.verdict import Outcome, Verdict
 from suites.unit.checkers.build import MS, Build
 
 ASYNC, SYNC = "multi-master-multi-slave-async", "multi-master-multi-slave-sync"
@@ -349,3 +349,12 @@ def test_a_slave_that_lost_its_own_power_is_behind_by_what_it_had_not_flushed(ki
     cut = FaultFact("f", kind, ("broker-a-1",), (), 95_000 * MS, 95_000 * MS, 0, 96_000 * MS, 1)
     facts = type(facts)(**{**vars(facts), "faults": (cut,)})
     assert replicated_until(facts, "broker-a", 100_000 * MS, "broker-a-1") == (95_000 - behind_ms) * MS
+
+
+def test_a_queue_that_the_topic_has_not_got_is_on_no_slave() -> None:
+    """A producer without a route asks for queues of the default topic; its master and its slave refuse to read them."""
+    build = run([0, 1], [0, 1])
+    for f, node in (("drain", "broker-a-0"), ("replica", "broker-a-1")):
+        refusal = "queueId[2] is illegal, topic:[chaos] topicConfig.readQueueNums:[2]"
+        build.op(f, 990, 991, "SYSTEM_ERROR", queue=1, offset=0, outcome="fail", node=node, detail=refusal)
+    assert judged(build).outcome is Outcome.PASS
