@@ -113,6 +113,10 @@ class PlanState:
     def _of(self, node: str) -> list[Struck]:
         return [fault for fault in self.faults if fault.node == node]
 
+    def _feeding(self, node: str) -> list[Struck]:
+        """Those of *node*, and of the master that a slave gets everything from."""
+        return [fault for fault in self.faults if fault.node in (node, node.replace("slave", "master"))]
+
     def _is_in_time(self, fault: Struck) -> bool:
         """Nothing slow goes on when it strikes, or when it is healed."""
         slow = [span for other in self._others(fault) for span in other.slow]
@@ -164,7 +168,7 @@ class PlanState:
             until = fault.at + (FORCED_LATE_S if self.forces_late or "slave" in fault.node else SETTLE_S)
             return until <= fault.end and not any(
                 other.at < until and fault.at < self._healed(other) + quiet_s
-                for other in self._of(fault.node)
+                for other in self._feeding(fault.node)
                 if other is not fault and (quiet_s := _without_forces_s(other))
             )
         if not separates(fault.verb):
@@ -181,7 +185,7 @@ class PlanState:
 
     def _log_bytes(self, fault: Struck) -> float:
         """No log is shorter than this when *fault* strikes."""
-        before = [other for other in self._of(fault.node) if other.at < fault.at]
+        before = [other for other in self._feeding(fault.node) if other.at < fault.at]
         emptied = [self._healed(other) for other in before if does(other.verb, "takes", "all")]
         since = max(emptied, default=0)
         idle = sum(self._healed(o) + SETTLE_S - o.at for o in before if o.at >= since or self._healed(o) > since)

@@ -15,7 +15,7 @@ from typing import Final
 from faults.effects import KILLED, STOPPED, Effect
 from faults.levers import HealStep, Levers
 from faults.units import duration_ns
-from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
+from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
 
 STOP_OPTIONS: Final = {"timeout": Option("30s", "how long an orderly stop may take", read=duration_ns)}
 RESTART_OPTIONS: Final = {
@@ -65,7 +65,8 @@ def _kill(levers: Levers, strike: Strike) -> Facts:
 
 
 def _stop(levers: Levers, strike: Strike) -> Facts:
-    """A stop that hangs is evidence, not a crash of the harness: the probe then sees a living process and says no."""
+    """A stop that hangs is evidence, not a crash of the harness: the probe then sees a living process that serves no
+    more, and may end at any time. That is neither yes nor no."""
     before, timeout = states(levers, strike), option(strike, STOP_OPTIONS, "timeout")
     hung = []
     for node in strike.left:
@@ -77,9 +78,15 @@ def _stop(levers: Levers, strike: Strike) -> Facts:
 
 
 def _stopped(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
-    answers = bit(levers, strike, facts, "dead")
+    return [_unless_hung(facts, answer) for answer in bit(levers, strike, facts, "dead")]
+
+
+def _unless_hung(facts: Facts, probed: Probed) -> Probed:
+    """*probed*, or that nobody can tell yet: it was asked to stop, and did not end in time."""
+    if probed.answer == YES or probed.node not in facts.get("hung", ()):
+        return probed
     late = {"error": f"still there {facts['timeout']} after it was asked to stop"}
-    return [Probed(a.node, a.answer, {**a.detail, **late}) if a.node in facts["hung"] else a for a in answers]
+    return Probed(probed.node, UNTOLD, {**probed.detail, **late})
 
 
 def _pause(levers: Levers, strike: Strike) -> Facts:
@@ -119,7 +126,8 @@ def _restarted(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     for node, now in states(levers, strike).items():
         before, between = facts["before"][node], facts["between"][node]
         went = (before, between, now) == ("running", "dead", "running")
-        answers.append(Probed(node, YES if went else NO, {"before": before, "between": between, "now": now}))
+        probed = Probed(node, YES if went else NO, {"before": before, "between": between, "now": now})
+        answers.append(_unless_hung(facts, probed))
     return answers
 
 

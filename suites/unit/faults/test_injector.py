@@ -133,14 +133,14 @@ def test_a_node_that_was_dead_already_was_not_killed(world, fault) -> None:
 def test_a_power_cut_that_lost_nothing_cannot_be_told_from_a_kill(world, fault) -> None:
     world.unwritten = 0
     world.drive(world.injector(fault("cut_power", "master(broker-a)")))
-    assert world.told(1, 3)[-1] == ("probe", -1)
+    assert ("probe", -1) in world.told(1, 3)
     assert "as good as a kill" in world.detail("f1", "probe")["reason"]
 
 
 def test_a_cut_between_those_who_could_not_talk_before_proves_nothing(world, fault) -> None:
     world.states.update({"broker-a-0": "dead", "broker-a-1": "dead"})
     world.drive(world.injector(fault("partition", "clients | broker(broker-a)")))
-    assert world.told(1, 3)[-1] == ("probe", -1)
+    assert ("probe", -1) in world.told(1, 3)
 
 
 def test_a_cut_that_lets_one_pair_through_did_not_bite(world, fault) -> None:
@@ -201,10 +201,12 @@ def test_a_pause_that_failed_midway_leaves_nobody_paused(world, fault) -> None:
     assert world.is_whole()
 
 
-def test_a_stop_that_hangs_is_on_record_and_is_no_crash(world, fault) -> None:
+@pytest.mark.parametrize("do", ["stop", "restart"])
+def test_a_stop_that_hangs_is_on_record_and_is_no_crash(world, fault, do) -> None:
+    """Neither yes nor no: it has been asked to end, serves no more, and may end at any time."""
     world.broken["stop"] = TimeoutError("not in time")
-    world.drive(world.injector(fault("stop", "master(broker-a)", timeout="2s")))
-    assert world.told(1, 3)[-1] == ("probe", 0)
+    world.drive(world.injector(fault(do, "master(broker-a)", timeout="2s")))
+    assert ("probe", -1) in world.told(1, 3)
     assert world.detail("f1", "probe")["error"] == "still there 2s after it was asked to stop"
 
 

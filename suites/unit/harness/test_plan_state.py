@@ -42,6 +42,7 @@ def struck(do: str, node: str, at: int, end: int, peer: str = "", back: int = 0)
         pytest.param(
             [struck("partition", A, 10, 40, "clients"), struck("fail_sync", A, 27, 38)], False, id="nor-without-load"
         ),
+        pytest.param([struck("kill", A, 8, 14), struck("fail_sync", SLAVE, 10, 24)], False, id="nor-without-a-master"),
         pytest.param([struck("fill_disk", A, 10, 14), struck("slow_disk", A, 24, 34)], False, id="nor-on-a-full-disk"),
         pytest.param([struck("fill_disk", A, 10, 14), struck("slow_disk", A, 27, 37)], True, id="seen-to-have-room"),
         pytest.param([struck("slow_disk", A, 10, 30), struck("fail_sync", A, 20, 40)], False, id="one-force-at-a-time"),
@@ -80,6 +81,12 @@ def test_a_sector_goes_bad_only_in_a_log_that_is_long_enough(
     """20 records of 250 bytes a second: half of what there is after 22 s is 55 kB."""
     flipped = struck("flip_bits", A, 22, 25, back=1024 * back_kib)
     assert PlanState([*before, flipped], rate_per_s=20).is_possible() is is_possible
+
+
+def test_the_log_of_a_slave_grows_while_its_master_runs() -> None:
+    flipped = struck("flip_bits", SLAVE, 22, 25, back=1024 * 40)
+    assert PlanState([flipped], rate_per_s=20).is_possible()
+    assert not PlanState([struck("kill", A, 8, 14), flipped], rate_per_s=20).is_possible()
 
 
 def test_an_asynchronous_flush_forces_late() -> None:
