@@ -156,10 +156,11 @@ class _Drawer:
         return [f"master({name})" for name in names], [f"slave({name})" for name in names if self.row.slaves]
 
     def _nodes(self, verb: Verb) -> list[str]:
-        """Whom it may hit: what needs a log, or forces it, hits brokers; what replaces a disk, masters."""
+        """Whom it may hit: what needs a log, or forces it, hits brokers; what replaces a disk, or acts on what clients
+        say, masters."""
         masters, others = self._members()
-        if does(verb, "takes", "replaced") or self._needs_prompt_forces(verb):
-            return masters
+        if does(verb, "takes", "replaced") or self._needs_prompt_forces(verb) or does(verb, "slows"):
+            return masters or others
         needs_broker = any(does(verb, what) for what in NEED_A_BROKER)
         return [*masters, *masters, *others, *([] if needs_broker else ["nameserver(1)"])]
 
