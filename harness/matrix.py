@@ -80,6 +80,7 @@ class Column:
     """Whom the same fault hits after that, one a second."""
 
 
+WHOLE_BROKER: Final = "broker(broker-a)"
 MASTER_SLAVE_LINK: Final = "link(master(broker-a), slave(broker-a), ha)"
 
 COLUMNS: Final[Mapping[str, Column]] = {
@@ -97,7 +98,7 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "clock-ahead": Column("step_clock", hold="4s", options={"by": "150s"}),
     "clock-back": Column("step_clock", hold="4s", options={"by": "-150s"}),
     "adopt_slave": Column("adopt_slave", hold="2s", needs_slave=True),
-    "pair-power": Column("cut_power", "broker(broker-a)", "2s", needs_slave=True),
+    "pair-power": Column("cut_power", WHOLE_BROKER, "2s", needs_slave=True),
     "slave-kill": Column("kill", "one of slaves", "3s", needs_slave=True, of_master=False),
     "slave-pause": Column("pause", "one of slaves", "4s", needs_slave=True, of_master=False),
     "slave-power": Column("cut_power", "one of slaves", "2s", needs_slave=True, of_master=False),
@@ -367,12 +368,17 @@ def cells_of(plan: Plan, reports: Iterable[Report]) -> list[Cell]:
 
 
 def silent_control(cell: Cell) -> str:
-    """Why the cell proves nothing although its runs pass: loss is allowed there and none was seen."""
+    """Why the cell proves nothing although its runs pass: loss is allowed there and none was seen.
+
+    A group that acknowledges by majority loses nothing with one member alone, so there is nothing to show.
+    """
     if cell.column == RANDOM:
         return ""
     mode, _, flush = cell.row.partition("/")
     contract, slaves, column = contract_of(mode), row_of(cell.row).slaves, column_of(cell.column)
     of_masters = [fault for fault in (column, column.second) if fault and fault.of_master]
+    if contract and contract.acknowledged_by == "majority":
+        of_masters = [fault for fault in of_masters if fault.on == WHOLE_BROKER]
     promises = [contract.promise(harm_of_verb(fault.do), flush, "master") for fault in of_masters] if contract else []
     if cell.with_loss or not cell.reports or all(p is None or p.loss_with(slaves) == "none" for p in promises):
         return ""

@@ -97,6 +97,11 @@ def test_what_a_slave_loses_needs_no_control_and_without_slaves_there_is_no_such
     assert Plan(("multi-master/async",), ("kill", "slave-kill"), range(1)).cells() == [("multi-master/async", "kill")]
 
 
+@pytest.mark.parametrize(("column", "must_show"), [("wipe", False), ("cut_power", False), ("pair-power", True)])
+def test_a_group_has_a_loss_to_show_only_where_a_majority_is_hit(column: str, must_show: bool) -> None:
+    assert bool(silent_control(cell((PASS, 0), row="dledger/async", column=column))) == must_show
+
+
 def test_a_silent_control_does_not_hide_a_failure() -> None:
     assert cell((FAIL, 0), column="cut_power").outcome is FAIL
 
