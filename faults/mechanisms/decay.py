@@ -5,19 +5,25 @@ the next recovery reads, and is hit whole: whichever record it belongs to, somet
 changed (a CRC, a length or a magic number).
 
 Limits. A log is a folder of files that are named by their first offset in decimal and filled with zeros behind its
-end (RocketMQ: MappedFileQueue). A record that ends in zeros makes the end look earlier than it is, by so many bytes.
+end (RocketMQ: MappedFileQueue; DLedger: its data files). A record that ends in zeros makes the end look earlier than it
+is, by so many bytes.
 The change is forced to the disk. Only while no process of the node runs: nobody else writes there then.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from faults.mechanisms.witness import data_ranges
 
 SECTOR = 512
+
+
+_LOG_FILE: Final = re.compile(r"store/(commitlog|dledger-[^/]+/data)/[0-9]+")
 
 
 def sector_before_end(ends: Mapping[str, int], back_bytes: int) -> tuple[str, int] | None:
@@ -32,6 +38,17 @@ def sector_before_end(ends: Mapping[str, int], back_bytes: int) -> tuple[str, in
     last = max(written, key=lambda file: int(file.rpartition("/")[2]))
     offset = written[last] - back_bytes
     return None if offset < 0 else (last, offset - offset % SECTOR)
+
+
+def is_of_log(file: str) -> bool:
+    """Whether *file*, by its path on a node's disk, holds messages: of a commit log, or of a group's data files."""
+    return _LOG_FILE.fullmatch(file) is not None
+
+
+def log_folder(disk: Path) -> Path:
+    """Where on *disk* a node has its messages."""
+    of_group = sorted(disk.glob("store/dledger-*/data"))
+    return of_group[0] if of_group else disk / "store" / "commitlog"
 
 
 def flip_log(folder: Path, back_bytes: int) -> int:

@@ -122,7 +122,7 @@ class ProcessLevers:
         return self._forces.count_hit(node, patience_ns)
 
     def flip_log(self, node: str, back_bytes: int) -> int:
-        return decay.flip_log(self._dead(node).data / "store" / "commitlog", back_bytes)
+        return decay.flip_log(decay.log_folder(self._dead(node).data), back_bytes)
 
     def disk_files(self, node: str) -> int:
         return files_of(self._server(node).data)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
-from faults.mechanisms.decay import SECTOR, sector_before_end
+from faults.mechanisms.decay import SECTOR, is_of_log, sector_before_end
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.node import Node
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 PROBE_BOUND_NS = SECOND
 TABLES = "store/config/"
 """Where a broker keeps its tables (RocketMQ: BrokerPathConfigHelper)."""
-COMMIT_LOG = "store/commitlog/"
 
 
 class SimLevers:
@@ -221,7 +220,7 @@ class SimLevers:
 
     def flip_log(self, node: str, back_bytes: int) -> int:
         disk = self._dead(node, "flip bits of").disk
-        ends = {file: _written_end(disk, file) for file in disk.files(COMMIT_LOG)}
+        ends = {file: _written_end(disk, file) for file in disk.files("") if is_of_log(file)}
         if (place := sector_before_end(ends, back_bytes)) is None:
             return -1
         file, offset = place

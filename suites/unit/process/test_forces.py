@@ -183,6 +183,27 @@ def test_the_sector_lies_so_far_before_the_end(
     assert changed == (list(range(position, position + 512)) if position >= 0 else [])
 
 
+@pytest.mark.parametrize(
+    ("file", "is_of_log"),
+    [
+        ("store/commitlog/00000000000000000000", True),
+        ("store/dledger-n0/data/00000000000001048576", True),
+        ("store/dledger-n0/index/00000000000000000000", False),
+        ("store/dledger-n0/currterm", False),
+        ("store/consumequeue/T/0/00000000000000000000", False),
+        ("store/checkpoint", False),
+    ],
+)
+def test_messages_lie_in_a_commit_log_or_in_the_data_files_of_a_group(
+    tmp_path: Path, file: str, is_of_log: bool
+) -> None:
+    assert decay.is_of_log(file) == is_of_log
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert (decay.log_folder(tmp_path) == path.parent) == is_of_log
+
+
 def test_there_is_no_log(tmp_path: Path) -> None:
     assert decay.flip_log(tmp_path / "none", 512) == -1
 
