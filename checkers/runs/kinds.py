@@ -61,7 +61,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "replies": ("wrong-reply", "wrong-caller", "reply-lost"),
     "broadcasts": ("not-broadcast",),
     "locks": ("two-holders", "never-free"),
-    "freshness": ("slave-lacks", "slave-shows-another"),
+    "freshness": ("slave-lacks", "slave-shows-another", "slave-showed-more"),
     "suggestions": ("not-suggested", "wrong-suggestion", "slave-unasked"),
     "minimum": ("stuck-at-minimum",),
     "slaves": ("slave-stored", "stray-visible"),

@@ -4,7 +4,9 @@ Question: a slave answered a pull with messages. Does any acknowledgement, or an
 message stands at that offset?
 
 Model. By queue and offset, what acknowledged sends and reads of masters tell is *known*. A slave copies its master's
-log, so at an offset at which something is known it shows just that: else ``slave-shows-another``.
+log, so at an offset at which something is known it shows just that: else ``slave-shows-another``. And it shows nothing
+that goes again: an offset behind the end to which the drain has read the queue is ``slave-showed-more`` (a follower
+that shows what its leader has not committed, say).
 
 Limits. A broker whose log lost its end, or whose data was replaced, during the run is only counted: its slaves may have
 kept what it has given away since. What nobody else told about is not judged here.
@@ -28,7 +30,7 @@ _WIDTH = 1 << 40
 
 
 def wrong_content(history: History, facts: RunFacts) -> Iterator[Anomaly]:
-    """An anomaly for each node that showed what its master has not."""
+    """An anomaly for each node that showed what its master has not, or has not in the end."""
     ops, reads = history.ops, history.reads
     of_read = ops.rows(reads.op)
     by_slave = of_slaves(history, facts)[of_read] & ops.f.mask("pull")[of_read] & (ops.queue[of_read] >= 0)
@@ -45,6 +47,28 @@ def wrong_content(history: History, facts: RunFacts) -> Iterator[Anomaly]:
     nodes = np.array([ops.node[row] for row in of_read[wrong].tolist()])
     for node in dict.fromkeys(nodes.tolist()):
         yield _anomaly(history, facts, node, wrong[nodes == node], of_read)
+    yield from _behind_the_end(history, np.setdiff1d(shown, wrong), of_read)
+
+
+def _behind_the_end(history: History, shown: Ints, of_read: Ints) -> Iterator[Anomaly]:
+    """By node: what it showed, and nobody has in the end."""
+    ops, reads = history.ops, history.reads
+    drained = np.flatnonzero(ops.f.mask("drain") & ops.status.mask("PULL_NOT_FOUND") & (ops.queue >= 0))
+    end = np.full(int(ops.queue.max(initial=-1)) + 1, _WIDTH)
+    end[ops.queue[drained]] = ops.offset[drained]
+    gone = shown[reads.offset[shown] >= end[ops.queue[of_read[shown]]]]
+    nodes = np.array([ops.node[row] for row in of_read[gone].tolist()])
+    for node in dict.fromkeys(nodes.tolist()):
+        first = int(gone[nodes == node][0])
+        queue = int(ops.queue[of_read[first]])
+        look, ask = int(ops.op[drained[ops.queue[drained] == queue][-1]]), int(ops.op[of_read[first]])
+        sentence = (
+            f"{node} showed m{int(reads.message[first])} at {history.queues.name(queue)} @{int(reads.offset[first])} "
+            f"({int((nodes == node).sum())} such), and in the end the queue ends at @{int(end[queue])}: it showed what "
+            f"was not there to stay. Proof: {history.op_text(ask)}; {history.op_text(look)}."
+        )
+        details = {"node": node, "queue": queue, "offset": int(reads.offset[first])}
+        yield Anomaly("slave-showed-more", sentence, (ask, look), details)
 
 
 def _keeps_its_log(history: History, facts: RunFacts) -> Bools:

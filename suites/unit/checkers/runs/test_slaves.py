@@ -70,6 +70,27 @@ def test_a_slave_shows_what_its_master_has(shown: list[int], do: str, bit: int, 
     assert kinds(verdict) == ({"slave-shows-another": False} if outcome is FAIL else {})
 
 
+@pytest.mark.parametrize(
+    ("end", "do", "found"),
+    [
+        (3, "", {}),  # its send got no answer, and it is there
+        (2, "", {"slave-showed-more": False}),
+        (2, "partition", {"slave-showed-more": False}),
+        (2, "cut_power", {}),  # the end of the log may have gone
+    ],
+)
+def test_what_a_slave_showed_is_there_in_the_end(end: int, do: str, found: dict[str, bool]) -> None:
+    def story(g: Group) -> None:
+        g.stored(2)
+        g.send(5, None, message=2, offset=-1, status="TIMEOUT")
+        if do:
+            g.fault(do, MASTER, 50, 51, heal=60)
+        g.takes(100, 0, [0, 1, 2], node=SLAVE)
+        g.ended(end, 200)
+
+    assert kinds(judged(check_freshness, story)) == found
+
+
 def test_what_only_a_slave_tells_is_not_compared() -> None:
     def story(g: Group) -> None:
         g.stored(1)
