@@ -18,8 +18,9 @@ is known when they began to serve. A majority is *connected* while q members run
 A leader that ends or steps down leads no more, a frozen one not while it is frozen. The measures tell who led in
 which term from when to when, and the longest time without a leader although a majority was connected.
 
-Limits. Without ``role_changed`` terms are unknown, and a leader that stepped down by itself is known to have done so
-when another serves. What a group does at the end, in the drain, counts as well.
+Limits. Without ``role_changed`` terms are unknown, a leader that stepped down by itself is known to have done so when
+another serves, and that nobody leads is known where clients send and none of them gets SEND_OK. What a group does at
+the end, in the drain, counts as well.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from typing import Any, Final
+
+import numpy as np
 
 from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
@@ -158,7 +161,25 @@ class _Group:
     def _without(self) -> list[Span]:
         frozen = self._facts.conditions.frozen
         led = union(*(outside(frozen(role.node), *span) for role, span in self._led()))
-        return meet(outside(led, self._first_ns(), self._end_ns), self._connected())
+        without = meet(outside(led, self._first_ns(), self._end_ns), self._connected())
+        return without if self._roles else self._refused(without)
+
+    def _refused(self, spans: list[Span]) -> list[Span]:
+        """The parts of *spans* in which clients sent, and got no SEND_OK: who leads again without a word is known by
+        its answers, and of a time in which nobody asks nothing is known."""
+        ops, queues = self._history.ops, self._history.queues
+        own = [queue for queue in queues.queue.tolist() if queues.broker_of(queue) == self.broker]
+        sends = ops.f.mask("send") & np.isin(ops.queue, own) & (ops.complete_ns >= 0)
+        is_ok = sends & ops.outcome.mask("ok", "weak")
+        served = union(zip(ops.invoke_ns[is_ok].tolist(), ops.complete_ns[is_ok].tolist(), strict=True))
+        refused = sends & ~is_ok
+        begins, ends = ops.invoke_ns[refused], ops.complete_ns[refused]
+        found = []
+        for begin_ns, end_ns in (piece for span in spans for piece in outside(served, *span)):
+            within = (begins >= begin_ns) & (ends <= end_ns)
+            if within.any():
+                found.append((int(begins[within].min()), int(ends[within].max())))
+        return found
 
     def _first_ns(self) -> int:
         return min((ns for node in self._nodes for ns in self._facts.starts.get(node, ())), default=0)

@@ -125,3 +125,35 @@ def test_a_leader_that_was_frozen_leads_on(until, bad) -> None:
     build = group([LED])
     build.fault("pause", "broker-a-0", 90 * S, 90 * S, 90 * S + until)
     assert kinds(judged(build)) == bad
+
+
+def untold(answers: Sequence[tuple[int, str]]) -> Build:
+    """Members that tell nothing: one serves from 1 s on, all are killed at 100 s and back at 105 s."""
+    build = Build(["broker-a"])
+    nodes = [f"broker-a-{member}" for member in range(3)]
+    for node in nodes:
+        build.event(0, "node", "started", node)
+    build.event(1 * S, "note", "serves", nodes[0])
+    build.send(50 * S, 50 * S + 1, 0, 0)
+    for number, node in enumerate(nodes, start=1):
+        build.fault("kill", node, 100 * S, 100 * S + 1, heal=105 * S, fault=f"f{number}")
+        build.event(105 * S, "node", "started", node)
+    for number, (at_s, status) in enumerate(answers, start=1):
+        is_ok = status == "SEND_OK"
+        build.send(at_s * S, at_s * S + 9, number, number if is_ok else -1, status, outcome="ok" if is_ok else "fail")
+    build.event(END, "phase", "check")
+    return build
+
+
+@pytest.mark.parametrize(
+    ("answers", "bad"),
+    [
+        ([(120, "SEND_OK"), (300, "SEND_OK")], []),  # the same one leads again, and nobody says so
+        ([(110, "NO_ROUTE"), (125, "NO_ROUTE"), (130, "SEND_OK")], []),
+        ([(110, "NO_ROUTE"), (150, "NO_ROUTE"), (160, "SEND_OK")], ["no-leader"]),
+        ([(120, "SEND_OK"), (200, "NO_ROUTE"), (260, "NO_ROUTE"), (270, "SEND_OK")], ["no-leader"]),
+        ([(110, "SEND_OK")], []),  # whoever asks nobody learns nothing
+    ],
+)
+def test_who_leads_again_without_a_word_is_known_by_its_answers(answers: list[tuple[int, str]], bad: list[str]) -> None:
+    assert kinds(judged(untold(answers))) == bad
