@@ -8,10 +8,12 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
     ends                 no process: killed, stopped in order, or dark (the machine is off and closes no connection)
     starts               the process begins again and recovers its own data
     freezes              no instruction runs; connections stay open
-    separates            nothing passes between left and right; the fault's ``ports`` narrow it
+    separates            nothing passes between left and right, or nothing of left's (out), or of right's (in), or
+                         nothing that opens a connection (new); the fault's ``ports`` narrow it
     takes                data is gone: unforced (what no force had reached), damaged (from a damaged record on), all,
                          replaced (all but what the copy of a slave has)
     slows                everything passes between left and right, late, or not all of it; connections were reset once
+    resets               every connection between left and right was reset once
     fails-forces         every force fails and writes nothing
     delays-forces        every force reaches the disk, and ends, later (the probe says by how much)
     holds-forces         no force reaches the disk, or ends, before the heal
@@ -41,6 +43,7 @@ Does = Literal[
     "freezes",
     "separates",
     "slows",
+    "resets",
     "takes",
     "fails-forces",
     "delays-forces",
@@ -54,6 +57,7 @@ When = Literal["act", "heal"]
 
 HOW: Final[Mapping[Does, tuple[str, ...]]] = {
     "ends": ("killed", "stopped", "dark"),
+    "separates": ("", "out", "in", "new"),
     "takes": ("unforced", "damaged", "all", "replaced"),
 }
 """What ``how`` may say; nothing where a word has no entry."""

@@ -46,13 +46,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from faults.catalogue.network import others
 from faults.errors import InjectionFailed, SelectorError, UndoFailed
 from faults.journal import HEAL_COMMAND, HealJournal
 from faults.levers import LeverRefused, Nodes
 from faults.plan import Fault
 from faults.selectors import CutSelector, Topology, resolve, resolve_cut
-from faults.verb import NO, UNTOLD, YES, Condition, Facts, Probed, Strike
+from faults.verb import NO, UNTOLD, YES, Condition, Division, Facts, Probed, Strike
 
 T = TypeVar("T")
 
@@ -201,9 +200,12 @@ class Injector:
             left, right = resolve_cut(fault.on, topology, rng)
             ports = {"ports": str(fault.on.ports)} if fault.on.ports else {}
             return Strike(fault.id, left, right, {**ports, **fault.options}, topology)
-        left = resolve(fault.on, topology, rng)
-        right = others(topology, left) if fault.verb.condition == "cut" else ()
-        return Strike(fault.id, left, right, fault.options, topology)
+        nodes = resolve(fault.on, topology, rng)
+        if len(nodes) < fault.verb.least_nodes:
+            raise SelectorError(f"{fault.do} takes {fault.verb.least_nodes} nodes, and {fault.on} are {len(nodes)}")
+        divide = fault.verb.divide or (lambda nodes, topology, rng: Division(nodes))
+        apart = divide(nodes, topology, rng)
+        return Strike(fault.id, apart.left, apart.right, fault.options, topology, apart.cuts, apart.kept)
 
     def _resolved(self, due: _Due, strike: Strike) -> dict[str, Any]:
         fault, times = self._plan[due.index], self._times[due.index]
@@ -217,6 +219,7 @@ class Injector:
             "right": list(strike.right),
             "with": dict(strike.options),
             "effects": fault.verb.effects_of(strike.options),
+            **({"cuts": strike.cuts} if strike.cuts else {}),
         }
 
     def _inject(self, fault: Fault, strike: Strike) -> _Active:

@@ -76,9 +76,10 @@ ALIASES: Final[Mapping[str, Alias]] = {
     "fixed-suspend": Alias("pause"),
     "random-partition": Alias("isolate", "some(brokers)"),
     "fixed-partition": Alias("isolate"),
+    "partition-majorities-ring": Alias("ring", "brokers", "each sees a majority: its neighbours alone may be none"),
 }
-"""OpenChaos' names whose meaning is one of our verbs. Its ``bridge``, ``random-loss``, ``leader-…`` and
-``partition-majorities-ring`` need verbs or modes that are not here."""
+"""OpenChaos' names whose meaning is one of our verbs (``bridge`` is one itself). Its ``random-loss`` and ``leader-…``
+need verbs or modes that are not here."""
 
 
 @dataclass(frozen=True)

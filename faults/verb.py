@@ -16,7 +16,8 @@ Limits. Functions block and run outside the world's own loop (``Backend.perform`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any, Final, Literal
 
 from faults.effects import Effect
@@ -33,6 +34,19 @@ Condition = Literal["dead", "paused", "cut", "failing", "full", "own", "none"]
 ``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
 
 Facts = Mapping[str, Any]
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+"""Left and right of a cut."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """Who is kept from whom: the sides as the history tells them; ``cuts``, where one pair of sides does not say it;
+    ``kept``, pairs that still reach each other, and must, for the shape to be that one."""
+
+    left: tuple[str, ...]
+    right: tuple[str, ...] = ()
+    cuts: tuple[Sides, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,10 +58,17 @@ class Strike:
     right: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     topology: Topology = field(default_factory=lambda: Topology(()))
+    cuts: tuple[Sides, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sides(self) -> tuple[Sides, ...]:
+        """Every cut that it is made of."""
+        return self.cuts or ((self.left, self.right),)
 
     def only(self, nodes: Sequence[str]) -> Strike:
         """The same strike on a part of its nodes."""
-        return Strike(self.fault, tuple(nodes), self.right, self.options, self.topology)
+        return replace(self, left=tuple(nodes))
 
 
 @dataclass(frozen=True)
@@ -94,6 +115,10 @@ class Verb:
     heal_steps: Callable[[Any, Strike], list[HealStep]] = lambda levers, strike: []
     """What outlives the harness and must be undone after its death; nothing, where it ends with the nodes."""
     options: Mapping[str, Option] = field(default_factory=dict)
+    divide: Callable[[tuple[str, ...], Topology, Random], Division] | None = None
+    """Of shape ``nodes``: whom it keeps from whom; :class:`~faults.errors.SelectorError` if these nodes cannot be."""
+    least_nodes: int = 1
+    """Fewer than so many cannot be hit."""
     needs: tuple[str, ...] = ("process",)
     """Families of levers (``faults.levers.FAMILIES``) that its functions pull; they touch no others."""
 

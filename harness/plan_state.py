@@ -63,7 +63,8 @@ def separates(verb: Verb) -> bool:
 @dataclass(frozen=True)
 class Struck:
     """One fault of a plan: whom it holds from when to when, in seconds. ``peer``: the one node on the other side of a
-    separation; ``back``: how far before the end of the log a sector goes bad."""
+    separation; ``back``: how far before the end of the log a sector goes bad; ``way``: whose packets are lost, if it
+    can separate one way. ``node`` may be several, with commas between."""
 
     verb: Verb
     node: str
@@ -71,6 +72,11 @@ class Struck:
     end: int
     peer: str = ""
     back: int = 0
+    way: str = ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(self.node.split(", "))
 
     @property
     def stops(self) -> bool:
@@ -100,7 +106,7 @@ class PlanState:
     def _takes_effect(self, fault: Struck) -> bool:
         return (
             self._is_in_time(fault)
-            and self._runs(fault.node, fault.at)
+            and all(self._runs(node, fault.at) for node in fault.nodes)
             and self._can_end(fault)
             and self._is_free(fault)
             and self._is_seen(fault)
@@ -111,7 +117,10 @@ class PlanState:
         return [other for other in self.faults if other is not fault]
 
     def _of(self, node: str) -> list[Struck]:
-        return [fault for fault in self.faults if fault.node == node]
+        return [fault for fault in self.faults if node in fault.nodes]
+
+    def _on_its_nodes(self, fault: Struck) -> list[Struck]:
+        return [other for other in self._others(fault) if set(fault.nodes) & set(other.nodes)]
 
     def _feeding(self, node: str) -> list[Struck]:
         """Those of *node*, and of the master that a slave gets everything from."""
@@ -152,9 +161,7 @@ class PlanState:
     def _is_free(self, fault: Struck) -> bool:
         """Nothing else holds its node in the same way, and nobody strikes in the same moment."""
         mine = {effect.does for effect in fault.verb.effects} - {"starts"}
-        for other in self._of(fault.node):
-            if other is fault:
-                continue
+        for other in self._on_its_nodes(fault):
             if abs(other.at - fault.at) <= SETTLE_S:
                 return False
             is_alike = mine & {effect.does for effect in other.verb.effects}
@@ -173,12 +180,12 @@ class PlanState:
             )
         if not separates(fault.verb):
             return True
-        ends = [node for node in (fault.node, fault.peer) if node]
+        ends = [node for node in (*fault.nodes, fault.peer) if node]
         return all(self._runs_through(fault, node) for node in ends)
 
     def _runs_through(self, fault: Struck, node: str) -> bool:
         """Whether *node* runs, and can be reached, when *fault* begins, while that is probed, and when it ends."""
-        others = [other for other in self._others(fault) if _meet(node, other.node) or _meet(node, other.peer)]
+        others = [o for o in self._others(fault) if any(_meet(node, one) for one in (*o.nodes, o.peer))]
         away = [(o.at, self._healed(o) + SETTLE_S) for o in others if o.stops or separates(o.verb)]
         moments = ((fault.at, fault.at + PROBES_S), (fault.end, fault.end + UNPROBED_S))
         return not any(begin < to and since < end for since, to in moments for begin, end in away)

@@ -44,7 +44,7 @@ BACKS_KIB: Final = (1, 4, 16, 40)
 """How far behind the end of a log a sector goes bad."""
 TRIES: Final = 60
 OBSERVED: Final = 0.3
-NEED_A_BROKER: Final = ("takes", *FORCES, "fills-disk", "steps-clock", "slows")
+NEED_A_BROKER: Final = ("takes", *FORCES, "fills-disk", "steps-clock", "slows", "resets")
 """Effects that need a log, a disk, or steady traffic: NameServers are asked every half a minute."""
 
 
@@ -118,26 +118,35 @@ class _Drawer:
         rng = self.rng
         verb = rng.choice([verb for verb in VERBS.values() if self._is_drawn(verb)])
         node, at = rng.choice(self._nodes(verb)), rng.randint(FIRST_S, LAST_S)
+        way = rng.choice(verb.options["one_way"].choices) if "one_way" in verb.options else ""
         shortest, longest = HOLDS_S
         least = PROBES_S if separates(verb) else FORCED_LATE_S if touches_forces(verb) else shortest
         end = at + rng.randint(least, max(longest, least + 8)) if verb.holds else at
-        sides = [side for side in self._sides(node) if side != "nameservers" or not does(verb, "slows")]
+        sides = [side for side in self._sides(node) if side != "nameservers" or not self._needs_traffic(verb)]
         peer = rng.choice(sides) if verb.shape == "cut" else ""
         back = 1024 * rng.choice(BACKS_KIB) if "back" in verb.options else 0
-        return Struck(verb, node, at, end, peer, back)
+        return Struck(verb, node, at, end, peer, back, way)
+
+    @staticmethod
+    def _needs_traffic(verb: Verb) -> bool:
+        return does(verb, "slows") or does(verb, "resets")
 
     def _bound(self, one: Struck) -> Fault:
         on = f"{one.node} | {one.peer}" if one.peer else one.node
         hold = f"{one.end - one.at}s" if one.verb.holds else ""
         options = {"back": f"{one.back // 1024}KiB"} if one.back else {}
+        options |= {"one_way": one.way} if one.way else {}
         return bind_fault(len(self.drawn) + 1, at=f"{one.at}s", do=one.verb.name, on=on, hold=hold, options=options)
 
     def _is_drawn(self, verb: Verb) -> bool:
         """Verbs that need nothing but a node; those that take a slave's data, where there is one. A sector goes bad in
-        a commit log: groups that elect keep their log elsewhere."""
+        a commit log: groups that elect keep their log elsewhere. Shapes of several are those of such a group. Who has
+        connections, and so one that can be reset, is known of a master only."""
         if any(option.required for option in verb.options.values()) or does(verb, "promotes"):
             return False
-        if does(verb, "takes", "damaged") and self.mode.roles_move:
+        if verb.least_nodes > 1 and not (self.mode.roles_move and self.row.slaves + 1 >= verb.least_nodes):
+            return False
+        if (does(verb, "takes", "damaged") or does(verb, "resets")) and self.mode.roles_move:
             return False
         if self._needs_prompt_forces(verb) and (self.row.flush == "async" or self.mode.roles_move):
             return False
@@ -159,7 +168,10 @@ class _Drawer:
         """Whom it may hit: what needs a log, or forces it, hits brokers; what replaces a disk, or acts on what clients
         say, masters."""
         masters, others = self._members()
-        if does(verb, "takes", "replaced") or self._needs_prompt_forces(verb) or does(verb, "slows"):
+        if verb.least_nodes > 1:
+            size = self.row.slaves + 1
+            return [", ".join(others[begin : begin + size]) for begin in range(0, len(others), size)]
+        if does(verb, "takes", "replaced") or self._needs_prompt_forces(verb) or self._needs_traffic(verb):
             return masters or others
         needs_broker = any(does(verb, what) for what in NEED_A_BROKER)
         return [*masters, *masters, *others, *([] if needs_broker else ["nameserver(1)"])]

@@ -93,15 +93,25 @@ class Conditions:
         return union(self.still(node), self.unforced(node), self.stalled(node))
 
     def apart(self, one: str, other: str, ports: str = "any") -> list[Span]:
-        """When nothing passed between the two."""
+        """When nobody of the two was answered by the other."""
         cuts = (fault for fault in self.faults if fault.effective != 0 and fault.separates(one, other, ports))
         return union(fault.lasts for fault in cuts)
 
+    def hindered(self, one: str, other: str, ports: str = "any") -> list[Span]:
+        """When one of the two may not have been answered by the other: as ``apart``, and more."""
+        cuts = (fault for fault in self.faults if fault.effective != 0 and fault.hinders(one, other, ports))
+        return union(fault.lasts for fault in cuts)
+
+    def unheard(self, one: str, other: str, ports: str = "any") -> list[Span]:
+        """When nothing of *one* got to *other*."""
+        cuts = (fault for fault in self.faults if fault.effective != 0 and fault.silences(one, other, ports))
+        return union(fault.lasts for fault in cuts)
+
     def reset(self, one: str, other: str, ports: str = "any") -> list[Span]:
-        """When connections between the two may have been closed although both ran: what makes a link slow stands in it
-        as a proxy, and resets them when it comes and when it goes."""
-        slow = (fault for fault in self.faults if fault.effective != 0 and fault.does("slows"))
-        return union(fault.lasts for fault in slow if fault.lies_between(one, other, ports))
+        """When connections between the two may have been closed although both ran: they were reset, or what makes a
+        link slow stands in it as a proxy, and resets them when it comes and when it goes."""
+        ends = (f for f in self.faults if f.effective != 0 and (f.does("slows") or f.does("resets")))
+        return union(fault.lasts for fault in ends if fault.lies_between(one, other, ports))
 
     def _of(self, node: str, what: str, *, at: str = "act") -> list[FaultFact]:
         return [fault for fault in self.faults if fault.does(what, at=at) and fault.took_effect_on(node)]

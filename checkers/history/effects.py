@@ -63,6 +63,7 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("ends", "dark", "killed"),
     ("ends", "stopped", "stopped"),
     ("separates", "", "separated"),
+    ("resets", "", "separated"),  # for a moment, until connections are made again
     ("slows", "", "separated"),  # a link that is slower than a time-out is, for who waits, one that is cut
     ("freezes", "", "frozen"),
     ("fails-forces", "", "forces-fail"),

@@ -25,6 +25,9 @@ from checkers.history.effects import Effect, effects_of, harm_of, of_verb
 from checkers.history.history import Events, seconds
 from checkers.history.spans import NEVER_NS, Span
 
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+"""Left and right of a cut."""
+
 
 @dataclass(frozen=True)
 class FaultFact:
@@ -58,6 +61,8 @@ class FaultFact:
     taken_from: Mapping[str, str] = field(default_factory=dict)
     recorded: tuple[Effect, ...] | None = None
     """The effects that its history tells; ``None``: those of its verb."""
+    cuts: tuple[Sides, ...] = ()
+    """What it is made of, where one pair of sides does not say it."""
     answers: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
@@ -92,14 +97,26 @@ class FaultFact:
         return node in self.left and self.answers.get(node, self.effective) != 0
 
     def separates(self, one: str, other: str, ports: str = "any") -> bool:
-        """Whether nothing passes between the two on *ports* (``any``: on any)."""
+        """Whether nobody of the two is answered by the other on *ports* (``any``: on any): lost one way is enough."""
+        return self.does("separates", "", "out", "in") and self.lies_between(one, other, ports)
+
+    def hinders(self, one: str, other: str, ports: str = "any") -> bool:
+        """Whether one of the two may not be answered: connections that are there may go on, new ones do not come."""
         return self.does("separates") and self.lies_between(one, other, ports)
+
+    def silences(self, one: str, other: str, ports: str = "any") -> bool:
+        """Whether nothing of *one* gets to *other*. What is sent against a one-way cut still arrives, for a while."""
+        if not self.lies_between(one, other, ports):
+            return False
+        lost = "out" if one in self.left else "in"
+        return any(e.does == "separates" and e.at == "act" and e.how in ("", lost) for e in self.effects)
 
     def lies_between(self, one: str, other: str, ports: str = "any") -> bool:
         """Whether the two are on its two sides, and *ports* concern it."""
         if not (ports == "any" or self.ports in ("any", ports)):
             return False
-        return (one in self.left and other in self.right) or (one in self.right and other in self.left)
+        sides = self.cuts or ((self.left, self.right),)
+        return any((one in a and other in b) or (one in b and other in a) for a, b in sides)
 
     def words(self) -> str:
         """``cut_power of broker-a-0 (f1) at 6.000 s``."""
@@ -149,6 +166,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         delay_ns=max((int(said.get("delay_ms", 0)) for _, said in told), default=0) * 1_000_000,
         taken_from={events.node[row]: str(said["from"]) for row, said in told if "from" in said and events.node[row]},
         recorded=effects_of(detail),
+        cuts=tuple((tuple(left), tuple(right)) for left, right in detail.get("cuts", ())),
         answers=answers if was_done else {},
     )
 

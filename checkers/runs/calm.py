@@ -45,7 +45,7 @@ def hits_clients_only(facts: RunFacts, fault: FaultFact) -> bool:
 
 def _of(facts: RunFacts, fault: FaultFact) -> list[Span]:
     begin, end = fault.lasts
-    is_silent = fault.does("separates") or fault.does("freezes") or fault.does("slows")
+    is_silent = any(fault.does(what) for what in ("separates", "freezes", "slows", "resets"))
     settle_ns = SILENT_NS if is_silent else SETTLE_NS
     after = min(end + settle_ns, NEVER_NS)
     if fault.does("ends") and not is_silent and hits_clients_only(facts, fault):

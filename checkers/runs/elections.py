@@ -189,7 +189,7 @@ class _Group:
         conditions = self._facts.conditions
         started = {node: min(self._facts.starts.get(node, (0,)), default=0) for node in self._nodes}
         runs = {n: outside([(0, started[n]), *conditions.still(n)], 0, self._end_ns) for n in self._nodes}
-        reach = {pair: outside(conditions.apart(*pair), 0, self._end_ns) for pair in combinations(self._nodes, 2)}
+        reach = {pair: outside(conditions.hindered(*pair), 0, self._end_ns) for pair in combinations(self._nodes, 2)}
         return union(
             *(
                 reduce(meet, [*(runs[n] for n in some), *(reach[pair] for pair in combinations(some, 2))])
@@ -228,7 +228,7 @@ class _Group:
                             [
                                 *conditions.still(node),
                                 *conditions.still(leader.node),
-                                *conditions.apart(node, leader.node),
+                                *conditions.hindered(node, leader.node),
                             ],
                             begin_ns,
                             end_ns,

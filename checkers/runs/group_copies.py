@@ -138,5 +138,5 @@ class Copies:
 
     def _can_talk(self, node: str, leader: str) -> list[Span]:
         conditions = self._facts.conditions
-        hindered = union(conditions.still(node), conditions.still(leader), conditions.apart(node, leader))
+        hindered = union(conditions.still(node), conditions.still(leader), conditions.hindered(node, leader))
         return outside(hindered, 0, NEVER_NS)

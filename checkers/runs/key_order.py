@@ -35,7 +35,7 @@ from checkers.logs.listening import Pair, Sends, disorders, first_deliveries, ov
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _NAMED = 10
-_HOLDS_UP = ("ends", "freezes", "separates")
+_HOLDS_UP = ("ends", "freezes", "separates", "resets")
 
 
 def has_keys(history: History, facts: RunFacts) -> bool:

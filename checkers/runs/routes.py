@@ -128,7 +128,7 @@ class _Judge:
     def _must_be_gone(self, view: View, master: str) -> bool:
         slack_ns = self.facts.slack_ns()
         served = self._of_server(view.server)
-        for begin_ns, end_ns in self._out(master, view.server):
+        for begin_ns, end_ns in self._silent(master, view.server):
             silent_ns = view.invoke_ns - begin_ns - length_ns(served, begin_ns, view.invoke_ns)
             if view.complete_ns < end_ns and silent_ns > self.bounds.silent_within_ns + slack_ns:
                 return True
@@ -142,15 +142,21 @@ class _Judge:
     def _is_seen(self, server: str, master: str, ended_ns: int, until_ns: int) -> bool:
         """Whether *server* had a connection to *master* that could tell it of the end."""
         since_ns = ended_ns - self.bounds.relearned_within_ns
-        hindered = union(self.facts.conditions.apart(master, server, "namesrv"), self._of_server(server))
+        hindered = union(self.facts.conditions.hindered(master, server, "namesrv"), self._of_server(server))
         return not within(hindered, since_ns, until_ns)
 
     def _out(self, master: str, server: str) -> list[Span]:
+        """When *server* may have heard nothing of *master*."""
         key = (master, server)
         if key not in self._spans:
             conditions = self.facts.conditions
-            self._spans[key] = union(conditions.still(master), conditions.apart(master, server, "namesrv"))
+            self._spans[key] = union(conditions.still(master), conditions.hindered(master, server, "namesrv"))
         return self._spans[key]
+
+    def _silent(self, master: str, server: str) -> list[Span]:
+        """When *server* certainly heard nothing of *master*."""
+        conditions = self.facts.conditions
+        return union(conditions.still(master), conditions.unheard(master, server, "namesrv"))
 
     def _of_server(self, server: str) -> list[Span]:
         """When *server* was down, frozen or of another time."""

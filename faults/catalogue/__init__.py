@@ -1,19 +1,21 @@
 """Every verb there is, one file a family."""
 
 from faults.catalogue.clock import STEP_CLOCK
+from faults.catalogue.connections import REFUSE_CONNECTS, RESET_LINKS
 from faults.catalogue.disk import CUT_POWER, FAIL_SYNC, FLIP_BITS, HANG_DISK, SLOW_DISK
 from faults.catalogue.links import DROP_FRAMES, SLOW_LINK
 from faults.catalogue.loss import ADOPT_SLAVE, WIPE
 from faults.catalogue.network import ISOLATE, PARTITION
 from faults.catalogue.operator import PROMOTE, RECONFIGURE
 from faults.catalogue.process import KILL, PAUSE, RESTART, STOP
+from faults.catalogue.shapes import BRIDGE, RING
 from faults.catalogue.space import FILL_DISK
 from faults.verb import Verb
 
 _ALL = (
     *(KILL, STOP, PAUSE, RESTART),
     *(CUT_POWER, FAIL_SYNC, SLOW_DISK, HANG_DISK, FLIP_BITS, FILL_DISK, WIPE, ADOPT_SLAVE),
-    *(PARTITION, ISOLATE, SLOW_LINK, DROP_FRAMES),
+    *(PARTITION, ISOLATE, RING, BRIDGE, REFUSE_CONNECTS, RESET_LINKS, SLOW_LINK, DROP_FRAMES),
     STEP_CLOCK,
     *(RECONFIGURE, PROMOTE),
 )

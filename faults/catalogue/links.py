@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from faults.catalogue.network import OPTIONS as PORTS
-from faults.catalogue.network import pairs_of, ports_of
+from faults.catalogue.network import PORTS, both_run, pairs_of, ports_of
 from faults.effects import Effect
 from faults.errors import InjectionFailed
 from faults.levers import Cut
@@ -116,15 +115,11 @@ def _unshape(levers: Any, strike: Strike, facts: Facts) -> None:
 
 def _is_fast_again(levers: Any, strike: Strike, facts: Facts) -> list[Probed]:
     proxies, _ = levers.links_shaped(strike.fault)
-    running = {pair: ms for pair, ms in facts.get("before_ms", {}).items() if ms >= 0 and _both_run(levers, pair)}
+    running = {pair: ms for pair, ms in facts.get("before_ms", {}).items() if ms >= 0 and both_run(levers, pair)}
     now = {pair: levers.answers_after_ms(*pair, ANSWER_PATIENCE_MS) for pair in running}
     detail = {"proxies": proxies, "now_ms": _written(now)}
     is_slow = any(ms >= facts["least_ms"] or ms < 0 for ms in now.values())
     return [Probed("", NO if proxies or is_slow else YES, detail)]
-
-
-def _both_run(levers: Any, pair: tuple[str, str]) -> bool:
-    return all(levers.state(node) == "running" for node in pair)
 
 
 def _drop(levers: Any, strike: Strike) -> Facts:

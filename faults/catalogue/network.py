@@ -1,29 +1,42 @@
-"""Faults of the network: partition (two sides) and isolate (some against everybody else).
+"""Faults of the network: partition (two sides) and isolate (some against everybody else), both ways or one way.
 
-Packets between the sides are dropped both ways, on all ports or on one port class; connections are left to find out by
-themselves. The probe sends real connects over some pairs, before and after: a cut is proved where a pair could talk
-before and cannot now, and a cut is gone where it can talk again. Heal is not recovery: TCP backs off and comes back up
-to some seconds after the cut is gone.
+Packets between the sides are dropped, on all ports or on one port class; connections are left to find out by
+themselves. The probe sends real packets over some pairs, before and after: a cut is proved where a pair could talk
+before and cannot now, and a cut is gone where it can talk again. ``one_way`` drops what one side sends; the probe asks
+each direction apart, and a cut that hits the other direction too is none that was asked for: *no*. Heal is not
+recovery: TCP backs off and comes back up to some seconds after the cut is gone.
 
-Limits. At most :data:`PAIRS_MAX` pairs are probed, since a probe of a cut pair takes as long as its timeout. Clients do
-not listen: a pair is probed towards its server.
+Limits. At most :data:`PAIRS_MAX` pairs are probed each way, since a probe of a cut pair takes as long as its timeout.
+Clients do not listen: a cut of both ways is probed towards servers. On TCP a one-way cut stalls both directions: what
+is sent against it still arrives, up to a window, and is never acknowledged.
 """
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from random import Random
+from typing import Any, Final, get_args
 
 from faults.effects import Effect
 from faults.levers import Cut, HealStep, Levers, PortClass
 from faults.selectors import Topology, port_class
-from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
+from faults.verb import NO, UNTOLD, YES, Division, Facts, Option, Probed, Strike, Verb, option
 
 PAIRS_MAX: Final = 4
 ATTEMPTS_MAX: Final = 3
 
-OPTIONS: Final = {
+Pair = tuple[str, str]
+"""(source, target) of a packet."""
+
+PORTS: Final = {
     "ports": Option("any", "which traffic: ha, broker (its client ports), namesrv, any", get_args(PortClass))
 }
+OPTIONS: Final = {
+    **PORTS,
+    "one_way": Option(
+        "no", "whose packets are lost: out, those of the left side (the nodes), in, those of the others; no: of both",
+        ("no", "out", "in"),
+    ),
+}  # fmt: skip
 
 _SERVES: Final[dict[str, tuple[str, ...]]] = {
     "any": ("broker", "namesrv"),
@@ -34,97 +47,136 @@ _SERVES: Final[dict[str, tuple[str, ...]]] = {
 """Kinds of nodes that listen on a port class."""
 
 
-def cut_of(strike: Strike) -> Cut:
-    """The cut of this strike; its name is the fault's id, unique in the run."""
-    return Cut(strike.fault, strike.left, strike.right, ports_of(strike))
+def cuts_of(strike: Strike) -> list[Cut]:
+    """The cuts of this strike; the name of the first is the fault's id, unique in the run."""
+    way = _way_of(strike)
+    sides = [(right, left) if way == "in" else (left, right) for left, right in strike.sides]
+    return [
+        Cut(cut_name(strike, number), left, right, ports_of(strike), one_way=way != "no")
+        for number, (left, right) in enumerate(sides)
+    ]
+
+
+def cut_name(strike: Strike, number: int) -> str:
+    return f"{strike.fault}-{number}" if number else strike.fault
 
 
 def ports_of(strike: Strike) -> PortClass:
-    return port_class(option(strike, OPTIONS, "ports"))
+    return port_class(option(strike, PORTS, "ports"))
 
 
-def pairs_of(strike: Strike) -> list[tuple[str, str]]:
-    """(source, target) pairs worth probing, both directions, servers as targets, spread over both sides; bounded."""
+def _way_of(strike: Strike) -> str:
+    return strike.options.get("one_way", "no")
+
+
+def pairs_of(strike: Strike) -> list[Pair]:
+    """Pairs worth probing across what is cut; towards servers where both ways are; spread over both sides; bounded."""
+    if (way := _way_of(strike)) != "no":
+        return _some([(a, b) if way == "out" else (b, a) for a, b in _across(strike)])
     kinds = {node.name: node.kind for node in strike.topology.nodes}
     serves = _SERVES[ports_of(strike)]
-    across = [(a, b) for a in strike.left for b in strike.right]
-    pairs = [pair for a, b in across for pair in ((a, b), (b, a)) if kinds[pair[1]] in serves]
+    return _some([pair for a, b in _across(strike) for pair in ((a, b), (b, a)) if kinds[pair[1]] in serves])
+
+
+def kept_of(strike: Strike) -> list[Pair]:
+    """Pairs that the fault must leave alone: the other way of a one-way cut, and what a shape is known by."""
+    other_way = [(b, a) for a, b in pairs_of(strike)] if _way_of(strike) != "no" else []
+    return [*other_way, *_some([pair for a, b in strike.kept for pair in ((a, b), (b, a))])]
+
+
+def _across(strike: Strike) -> list[Pair]:
+    return [(a, b) for left, right in strike.sides for a in left for b in right]
+
+
+def _some(pairs: list[Pair]) -> list[Pair]:
     stride = max(1, len(pairs) // PAIRS_MAX)
     return pairs[::stride][:PAIRS_MAX]
 
 
-def _talks(levers: Levers, strike: Strike) -> dict[tuple[str, str], bool]:
+def _talks(levers: Levers, strike: Strike, pairs: list[Pair]) -> dict[Pair, bool]:
     ports = ports_of(strike)
-    return {(source, target): levers.reaches(source, target, ports) for source, target in pairs_of(strike)}
+    return {(source, target): levers.reaches(source, target, ports) for source, target in pairs}
 
 
-def _inject(levers: Levers, strike: Strike) -> Facts:
-    talked = _talks(levers, strike)
-    levers.cut(cut_of(strike))
-    return {"talked": talked}
+def inject_cuts(levers: Levers, strike: Strike) -> Facts:
+    talked, kept = (_talks(levers, strike, pairs) for pairs in (pairs_of(strike), kept_of(strike)))
+    for cut in cuts_of(strike):
+        levers.cut(cut)
+    return {"talked": talked, "kept": kept}
 
 
-def _written(talks: dict[tuple[str, str], bool]) -> dict[str, bool]:
+def written(talks: dict[Pair, bool]) -> dict[str, bool]:
     return {f"{source} > {target}": talk for (source, target), talk in talks.items()}
 
 
-def _cut_off(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
-    before: dict[tuple[str, str], bool] = facts["talked"]
-    now = _talks(levers, strike)
-    detail = {"before": _written(before), "now": _written(now)}
-    could = [pair for pair, talked in before.items() if talked]
-    if any(now[pair] for pair in now):
+def cut_off(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+    before: dict[Pair, bool] = facts["talked"]
+    now = _talks(levers, strike, pairs_of(strike))
+    detail: dict[str, Any] = {"before": written(before), "now": written(now)}
+    kept = {pair: _reaches_again(levers, pair, ports_of(strike)) for pair, talked in facts["kept"].items() if talked}
+    detail |= {"kept": written(kept)} if strike.kept or _way_of(strike) != "no" else {}
+    if any(now.values()) or not all(kept.values()):
         return [Probed("", NO, detail)]
-    if not could:
+    if not any(before.values()):
         return [Probed("", UNTOLD, {**detail, "reason": "no pair that can be probed was able to talk before the cut"})]
+    if len(kept) < len(facts["kept"]):
+        return [Probed("", UNTOLD, {**detail, "reason": "not every pair that is to be left alone could talk before"})]
     return [Probed("", YES, detail)]
 
 
-def _uncut(levers: Levers, strike: Strike, facts: Facts) -> None:
-    levers.uncut(strike.fault)
+def uncut(levers: Levers, strike: Strike, facts: Facts) -> None:
+    for number in range(len(strike.sides)):
+        levers.uncut(cut_name(strike, number))
 
 
-def _talks_again(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
+def talks_again(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     """Only pairs that could talk before and whose ends run now can tell."""
-    running = [pair for pair, talked in facts["talked"].items() if talked and _both_run(levers, pair)]
+    running = [pair for pair, talked in facts["talked"].items() if talked and both_run(levers, pair)]
     now = {pair: _reaches_again(levers, pair, ports_of(strike)) for pair in running}
     if not now:
         return [Probed("", UNTOLD, {"reason": "no pair that can be probed runs at both ends now"})]
-    return [Probed("", YES if all(now.values()) else NO, {"now": _written(now)})]
+    return [Probed("", YES if all(now.values()) else NO, {"now": written(now)})]
 
 
-def _both_run(levers: Levers, pair: tuple[str, str]) -> bool:
+def both_run(levers: Levers, pair: Pair) -> bool:
     return all(levers.state(node) == "running" for node in pair)
 
 
-def _reaches_again(levers: Levers, pair: tuple[str, str], ports: PortClass) -> bool:
+def _reaches_again(levers: Levers, pair: Pair, ports: PortClass) -> bool:
     """One lost probe on a loaded machine is not a cut: ask a few times before saying no."""
     return any(levers.reaches(*pair, ports) for _ in range(ATTEMPTS_MAX))
 
 
-def _heal_steps(levers: Levers, strike: Strike) -> list[HealStep]:
-    return levers.heal_steps("network", strike.fault)
+def uncut_steps(levers: Levers, strike: Strike) -> list[HealStep]:
+    names = [cut_name(strike, number) for number in range(len(strike.sides))]
+    return [step for name in names for step in levers.heal_steps("network", name)]
 
 
-def others(topology: Topology, nodes: tuple[str, ...]) -> tuple[str, ...]:
-    """Everybody else, clients included: the right side of ``isolate``."""
-    return topology.names(lambda node: node.name not in nodes)
+def _from_others(nodes: tuple[str, ...], topology: Topology, rng: Random) -> Division:
+    """Everybody else, clients included, is the right side."""
+    return Division(nodes, topology.names(lambda node: node.name not in nodes))
 
+
+SEPARATES: Final = (
+    Effect("separates", only_if=("one_way", "no")),
+    Effect("separates", "out", only_if=("one_way", "out")),
+    Effect("separates", "in", only_if=("one_way", "in")),
+)
 
 PARTITION: Final = Verb(
     name="partition",
     family="network",
-    summary="no packet between LEFT and RIGHT, both ways; each side is fine within itself",
-    takes_effect_when="pairs across the cut could connect before and cannot now",
+    summary="no packet between LEFT and RIGHT, both ways or one way; each side is fine within itself",
+    takes_effect_when="pairs across the cut could connect before and cannot now; the other way of a one-way cut can",
     undone_by="the rules are removed by their name",
     shape="cut",
     condition="cut",
-    effects=(Effect("separates"),),
-    inject=_inject,
-    probe=_cut_off,
-    heal=_uncut,
-    heal_probe=_talks_again,
-    heal_steps=_heal_steps,
+    effects=SEPARATES,
+    inject=inject_cuts,
+    probe=cut_off,
+    heal=uncut,
+    heal_probe=talks_again,
+    heal_steps=uncut_steps,
     options=OPTIONS,
     needs=("network",),
 )
@@ -132,17 +184,18 @@ PARTITION: Final = Verb(
 ISOLATE: Final = Verb(
     name="isolate",
     family="network",
-    summary="no packet between the nodes and everybody else, both ways; among themselves they are fine",
+    summary="no packet between the nodes and everybody else, both ways or one way; among themselves they are fine",
     takes_effect_when=PARTITION.takes_effect_when,
     undone_by=PARTITION.undone_by,
     shape="nodes",
     condition="cut",
-    effects=(Effect("separates"),),
-    inject=_inject,
-    probe=_cut_off,
-    heal=_uncut,
-    heal_probe=_talks_again,
-    heal_steps=_heal_steps,
+    effects=SEPARATES,
+    inject=inject_cuts,
+    probe=cut_off,
+    heal=uncut,
+    heal_probe=talks_again,
+    heal_steps=uncut_steps,
     options=OPTIONS,
+    divide=_from_others,
     needs=("network",),
 )

@@ -80,6 +80,20 @@ class NetworkLevers(Nodes, Protocol):
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         """Send a real probe from *source* to *target* and say whether it got through (bounded, below 1 s)."""
 
+    def connects(self, source: str, target: str, port_class: PortClass) -> bool:
+        """Whether *target* answers who opens a connection from *source*: accepted, or refused (bounded, below 1 s)."""
+
+
+class ConnectionLevers(Nodes, Protocol):
+    """Connections between nodes are seen, and end."""
+
+    def connections(self, between: Cut) -> frozenset[str]:
+        """Those that are up between the two sides of *between*, on its port class; no two ever have the same name."""
+
+    @act(of="between")
+    def reset_connections(self, between: Cut) -> None:
+        """Reset all of them, so that both ends learn it at once."""
+
 
 class PowerLevers(Nodes, Protocol):
     """A node's disk can lose its power."""
@@ -207,6 +221,7 @@ FAMILIES: Final[dict[str, type]] = {
     "process": ProcessLevers,
     "pause": PauseLevers,
     "network": NetworkLevers,
+    "connections": ConnectionLevers,
     "power": PowerLevers,
     "forces": ForceLevers,
     "content": ContentLevers,
@@ -222,6 +237,7 @@ class Levers(
     ProcessLevers,
     PauseLevers,
     NetworkLevers,
+    ConnectionLevers,
     PowerLevers,
     ForceLevers,
     ContentLevers,

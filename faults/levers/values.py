@@ -23,7 +23,8 @@ class LeverRefused(Exception):
 class Cut:
     """Packets between every node of *left* and every node of *right* are dropped, both ways, on one port class.
 
-    ``one_way`` drops only left → right. ``name`` is unique in the run; healing goes by it.
+    ``one_way`` drops only left → right; ``only_new`` only what opens a connection, whoever opens it. ``name`` is unique
+    in the run; healing goes by it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Cut:
     right: tuple[str, ...]
     port_class: PortClass = "any"
     one_way: bool = False
+    only_new: bool = False
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Drop:
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     port_class: PortClass = "any"
+    only_new: bool = False
+    """Only what opens a TCP connection to a port of the class."""
 
 
 def table_name(cut: str) -> str:
@@ -94,9 +96,12 @@ table ip {table} {{
 
 def _rules(drop: Drop) -> list[str]:
     pair = f"ip saddr {_set(drop.sources)} ip daddr {_set(drop.targets)}"
+    ports = _set(tuple(str(port) for port in PORTS[drop.port_class]))
+    if drop.only_new:
+        towards = f"tcp dport {ports} " if PORTS[drop.port_class] else ""
+        return [f"{pair} {towards}tcp flags & (syn | ack) == syn drop"]
     if not PORTS[drop.port_class]:
         return [f"{pair} drop"]
-    ports = _set(tuple(str(port) for port in PORTS[drop.port_class]))
     return [f"{pair} meta l4proto {{ tcp, udp }} th {side} {ports} drop" for side in ("sport", "dport")]
 
 

@@ -12,12 +12,14 @@ import pytest
 from checkers.runs.mechanisms import unexplained
 from faults.catalogue import VERBS
 from harness.backends.table import BACKENDS
+from harness.modes import MODES
 from harness.random_plans import random_scenario
 from harness.run import run_scenario
 from harness.scenario_file import dump, parse
 
 PLANS = range(1, 25)
 DRAWN = range(1, 400)
+LARGEST = max(row.slaves + 1 for row in MODES["dledger"].grid)
 
 
 @pytest.mark.parametrize("seed", PLANS)
@@ -34,14 +36,25 @@ def test_a_plan_is_a_function_of_its_seed_and_a_scenario_file() -> None:
         assert parse(dump(scenario), scenario.source).faults == scenario.faults
 
 
-def test_every_verb_is_drawn_that_the_simulator_can_do_and_that_needs_no_option_and_no_operator() -> None:
+def test_every_verb_is_drawn_that_the_simulator_can_do_and_that_needs_no_option_no_operator_and_no_group() -> None:
     drawn = {fault.do for seed in DRAWN for fault in random_scenario(seed).faults}
     left_out = set(VERBS) - drawn
     for name in left_out:
         verb = VERBS[name]
         needs_option = any(option.required for option in verb.options.values())
         can = BACKENDS["sim"].capabilities().refusal(verb.needs, ("broker-a-0",), ("client-1",)) is None
-        assert not can or needs_option or any(effect.does == "promotes" for effect in verb.effects), name
+        is_special = verb.least_nodes > 1 or any(effect.does == "promotes" for effect in verb.effects)
+        assert not can or needs_option or is_special, name
+
+
+def test_shapes_of_several_nodes_are_drawn_for_groups_that_elect_and_are_large_enough() -> None:
+    drawn = {fault.do for seed in DRAWN for fault in random_scenario(seed, mode="dledger").faults}
+    assert {"ring", "bridge"} & drawn == {verb.name for verb in VERBS.values() if 1 < verb.least_nodes <= LARGEST}
+
+
+def test_one_way_cuts_are_drawn_in_both_directions() -> None:
+    faults = [fault for seed in DRAWN for fault in random_scenario(seed).faults]
+    assert {fault.options.get("one_way") for fault in faults if "one_way" in fault.verb.options} == {"no", "out", "in"}
 
 
 def test_most_plans_overlap_somewhere() -> None:

@@ -78,3 +78,18 @@ def test_cl_20_cl_30_a_slave_that_was_away_catches_up_and_its_masters_serve_mean
     assert measures(result, "replicas")["missing"] == 0
     assert measures(result, "accounting")["lost"] == 0
     assert measures(result, "accounting")["fail"] == 0
+
+
+def test_cl_26_a_synchronous_master_that_does_not_hear_its_slave_promises_nothing(show) -> None:
+    """The slave had it all: what was not promised was not copied twice either, and nothing is lost."""
+    result, history, facts = show("confirmations-lost-one-way")
+    (cut,) = facts.faults
+    assert set(statuses(history, cut.inject_ns, cut.heal_ns - 4 * SECOND)) == {"FLUSH_SLAVE_TIMEOUT"}
+    assert measures(result, "replicas")["missing"] == 0
+
+
+def test_cl_30_senders_go_on_over_the_connections_that_they_have(show) -> None:
+    result, history, facts = show("no-new-connections")
+    refused, _ = facts.faults
+    assert set(statuses(history, refused.inject_ns, refused.heal_ns)) == {"SEND_OK"}
+    assert measures(result, "replicas")["missing"] == 0

@@ -22,7 +22,7 @@ Isolation = Literal["auto", "namespaces", "loopback"]
 """``auto``: namespaces where they are to be had, else plain loopback."""
 
 CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 12, 19, 21
-NETWORK_TOOLS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
+NETWORK_TOOLS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "ss": "iproute2"}
 DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "mount": "mount", "umount": "mount", "losetup": "mount"}
 """Tool → the Debian package that has it."""
 

@@ -17,12 +17,12 @@ from dataclasses import replace
 
 from faults.errors import InjectionFailed
 from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
-from faults.mechanisms import decay, faketime, pidfd, undo
+from faults.mechanisms import decay, faketime, pidfd, sockets, undo
 from harness.backends.process.contents import copy_forced, empty, files_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
 from harness.backends.process.forces import Forces
 from harness.backends.process.hosted import HostedClient
-from harness.backends.process.network import PROBE_PORT, Network, reaches
+from harness.backends.process.network import PROBE_PORT, Network, connects, reaches
 from harness.backends.process.node import Node
 from harness.errors import UsageError
 
@@ -184,6 +184,15 @@ class ProcessLevers:
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
 
+    def connects(self, source: str, target: str, port_class: PortClass) -> bool:
+        return connects(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
+
+    def connections(self, between: Cut) -> frozenset[str]:
+        return sockets.established(*self._ends_of(between))
+
+    def reset_connections(self, between: Cut) -> None:
+        sockets.reset(*self._ends_of(between))
+
     def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
         """Those of processes and disks exist since these were made; left are a sleep, a tracer and a partition."""
         if node_or_cut not in self.nodes():
@@ -201,6 +210,13 @@ class ProcessLevers:
         if node not in self._nodes and node not in self._clients:
             raise UsageError(f"no node {node!r}", hint=f"known: {', '.join(self.nodes())}")
         return node
+
+    def _ends_of(self, between: Cut) -> tuple[list[str], list[str], list[str], PortClass]:
+        """Namespaces and addresses of both sides."""
+        left, right = ([self._known(node) for node in side] for side in (between.left, between.right))
+        namespaces = list(dict.fromkeys(self._network.namespace(node) for node in (*left, *right)))
+        ours, theirs = ([self._network.host(node) for node in side] for side in (left, right))
+        return namespaces, ours, theirs, between.port_class
 
     def _server(self, node: str) -> Node:
         if node in self._clients:

@@ -59,6 +59,9 @@ class Network(Protocol):
     def open_socket(self, node: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
         """A socket in the network of a node or client, not bound."""
 
+    def namespace(self, node: str) -> str:
+        """The one that the node's sockets are in; refused where it has none of its own."""
+
     def cut(self, cut: Cut) -> None: ...
 
     def uncut(self, name: str) -> None: ...
@@ -98,8 +101,8 @@ class NamespaceNetwork:
 
     def cut(self, cut: Cut) -> None:
         left, right = self._hosts_of(cut.left), self._hosts_of(cut.right)
-        drops = [nft.Drop(left, right, cut.port_class)]
-        drops += [] if cut.one_way else [nft.Drop(right, left, cut.port_class)]
+        drops = [nft.Drop(left, right, cut.port_class, cut.only_new)]
+        drops += [] if cut.one_way else [nft.Drop(right, left, cut.port_class, cut.only_new)]
         for namespace in dict.fromkeys(self.namespace(node) for node in (*cut.left, *cut.right)):
             nft.install(namespace, cut.name, drops)
 
@@ -154,6 +157,9 @@ class LoopbackNetwork:
     def open_socket(self, node: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
         return socket.socket(socket.AF_INET, kind)
 
+    def namespace(self, node: str) -> str:
+        raise LeverRefused("what is done to connections of a node needs a namespace for every node", self._why)
+
     def cut(self, cut: Cut) -> None:
         raise LeverRefused("a network cut needs a namespace for every node", self._why)
 
@@ -162,6 +168,11 @@ class LoopbackNetwork:
 
     def uncut_steps(self, name: str) -> list[HealStep]:
         return []
+
+
+def connects(network: Network, source: str, target: str, port: int) -> bool:
+    """Whether *target* answers who connects from *source*; below 1 s. May be called from any thread."""
+    return _connects(network, source, target, port)
 
 
 def reaches(network: Network, source: str, target: str, port: int) -> bool:

@@ -20,10 +20,14 @@ def capabilities() -> Capabilities:
     network = Ability(
         "a network namespace for every node", has.namespaces, "a cut needs a network of its own for every node"
     )
+    connections = Ability(
+        "ss, in the nodes' namespaces", has.namespaces, "to end connections needs a network of its own for every node"
+    )
     servers = {
         "process": Ability("signals through pidfds"),
         "pause": Ability("SIGSTOP and SIGCONT"),
         "network": network,
+        "connections": connections,
         "power": Ability(
             "a loop-mounted ext4 image for every node",
             has.power_cut,
@@ -43,7 +47,7 @@ def capabilities() -> Capabilities:
         "a proxy on a link needs a network of its own for every node, and mqchaos[docker]",
     )
     in_loop = Ability("the client's role in the harness's own loop")
-    clients = {"process": in_loop, "pause": in_loop, "network": network, "links": links}
+    clients = {"process": in_loop, "pause": in_loop, "network": network, "connections": connections, "links": links}
     return Capabilities({**servers, "links": links}, clients=clients)
 
 

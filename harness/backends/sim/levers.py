@@ -11,7 +11,7 @@ its next life begins, and has no power to cut. Nothing here is drawn but which b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 PROBE_BOUND_NS = SECOND
 TABLES = "store/config/"
 """Where a broker keeps its tables (RocketMQ: BrokerPathConfigHelper)."""
+
+
+_Probe = Callable[[str, str, int, Callable[[bool], None]], None]
+"""(source, target, bit of the port class, tell)."""
 
 
 class SimLevers:
@@ -116,10 +120,14 @@ class SimLevers:
         """As fast as before; no error if it was not slowed."""
         self._world.weather.unslow(name)
 
-    def reset_links(self, cut: Cut) -> int:
-        """Reset the live connections between the two groups at both ends; returns how many."""
-        self._check(cut)
-        return self._world.net.reset(cut)
+    def connections(self, between: Cut) -> frozenset[str]:
+        self._check(between)
+        return frozenset(map(str, self._world.net.connections(between)))
+
+    def reset_connections(self, between: Cut) -> None:
+        """Reset the live connections between the two groups at both ends."""
+        self._check(between)
+        self._world.net.reset(between)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         """One datagram through the same path, cuts and jams as everything else; *one way*, so it tells one-way cuts.
@@ -127,10 +135,17 @@ class SimLevers:
         ``any`` is a port of no class, which only cuts of ``any`` hit. A lost datagram is told at the moment of its
         arrival: a world that knows need not wait for a second to pass.
         """
+        return self._told_of(self._world.net.probe, source, target, port_class)
+
+    def connects(self, source: str, target: str, port_class: PortClass) -> bool:
+        """One attempt there, and its answer back; told as ``reaches`` is."""
+        return self._told_of(self._world.net.knock, source, target, port_class)
+
+    def _told_of(self, send: _Probe, source: str, target: str, port_class: PortClass) -> bool:
         told: list[bool] = []
         self._check(Cut("probe", (source,), (target,)))
         bit = OTHER if port_class == "any" else PORT_CLASS_BITS[port_class]
-        self._world.net.probe(source, target, bit, told.append)
+        send(source, target, bit, told.append)
         return self._world.run_until(lambda: bool(told), self._world.now() + PROBE_BOUND_NS) and told[0]
 
     def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:

@@ -172,16 +172,23 @@ class SimNet:
 
     # -- what is done to it ----------------------------------------------------------------------------------------
 
+    def connections(self, cut: Cut) -> frozenset[int]:
+        """Numbers of the live connections between two groups of nodes."""
+        return frozenset(min(flow.number, _number_of(flow.reverse)) for flow in self._between(cut))
+
     def reset(self, cut: Cut) -> int:
         """Reset the live connections between two groups of nodes, at both ends; returns how many flows died."""
-        bits = PORT_CLASS_BITS[cut.port_class]
-        doomed = [flow for path in self.weather.paths(cut) for flow in path.flows.values() if flow.bit & bits]
+        doomed = self._between(cut)
         for flow in doomed:
             for side in (flow, flow.reverse):
                 if side is not None and not side.dead:
                     self._bury(side)
                     side.source.take_closed(side.source_link, None)
         return len(doomed)
+
+    def _between(self, cut: Cut) -> list[Flow]:
+        bits = PORT_CLASS_BITS[cut.port_class]
+        return [flow for path in self.weather.paths(cut) for flow in path.flows.values() if flow.bit & bits]
 
     def unjam(self, name: str) -> None:
         """Stop holding; what was held arrives now, in order, flow by flow."""
@@ -195,6 +202,12 @@ class SimNet:
         path = self.weather.path(source, target)
         self._scheduler.at(self._scheduler.now + path.latency(), self._on_probe, (path, bit), tell)
 
+    def knock(self, source: str, target: str, bit: int, tell: Callable[[bool], None]) -> None:
+        """An attempt to connect; *tell* is called when it is answered (True) or would have been (False)."""
+        path = self.weather.path(source, target)
+        due = self._scheduler.now + path.latency() + path.back.latency()
+        self._scheduler.at(due, self._on_knocked, (path, bit), tell)
+
     # -- connecting ------------------------------------------------------------------------------------------------
 
     def _send_syn(self, flow: Flow, attempt: int) -> None:
@@ -206,7 +219,7 @@ class SimNet:
 
     def _on_syn(self, flow: Flow, _: None) -> None:
         host, port = split_address(flow.peer)
-        if flow.dead or (flow.path.lost | flow.path.held) & flow.bit or host not in self.nodes:
+        if flow.dead or (flow.path.lost | flow.path.held | flow.path.closed) & flow.bit or host not in self.nodes:
             return
         listener = self.listeners.get((host, port))
         answer = self._on_refusal if listener is None else self._on_syn_ack
@@ -277,6 +290,10 @@ class SimNet:
     def _on_probe(self, way: tuple[Path, int], tell: Callable[[bool], None]) -> None:
         path, bit = way
         tell(not (path.lost | path.held) & bit)
+
+    def _on_knocked(self, way: tuple[Path, int], tell: Callable[[bool], None]) -> None:
+        path, bit = way
+        tell(not (path.lost | path.held | path.closed | path.back.lost | path.back.held) & bit)
 
     def _bury(self, flow: Flow) -> None:
         flow.dead = True
@@ -364,6 +381,11 @@ def split_address(address: Address) -> tuple[str, int]:
     if not colon or not is_number(port) or not 0 < int(port) < 65_536:
         raise ValueError(f"{address!r} is not host:port")
     return host, int(port)
+
+
+def _number_of(flow: Flow | None) -> int:
+    assert flow is not None, "a flow that is in its path's table is one of two"
+    return flow.number
 
 
 def _joined(items: list[Any]) -> list[Any]:

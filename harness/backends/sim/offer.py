@@ -13,7 +13,7 @@ from harness.backends.opening import Order, World
 from harness.backends.sim.levers import SimLevers
 from harness.backends.sim.world import SimBackend
 
-OF_CLIENTS = ("process", "pause", "network", "clock")
+OF_CLIENTS = ("process", "pause", "network", "connections", "clock")
 
 
 def capabilities() -> Capabilities:

@@ -33,8 +33,8 @@ class Path:
     """From one host to another."""
 
     __slots__ = (
-        "back", "draw", "flows", "held", "latencies", "loss_count", "lost", "normal", "rng", "source", "target",
-        "trouble",
+        "back", "closed", "draw", "flows", "held", "latencies", "loss_count", "lost", "normal", "rng", "source",
+        "target", "trouble",
     )  # fmt: skip
 
     def __init__(self, source: str, target: str, rng: Random, latencies: list[int]) -> None:
@@ -43,6 +43,8 @@ class Path:
         self.draw = rng.getrandbits
         self.normal = self.latencies = latencies
         self.lost = self.held = self.trouble = 0
+        self.closed = 0
+        """On which port classes nothing gets through that opens a connection."""
         self.loss_count = 0
         """How often ``lost`` has changed; tells one cut from the next."""
         self.back: Path = self
@@ -131,7 +133,8 @@ class Weather:
         """Bring the masks and latencies of *paths* up to date."""
         for path in paths:
             dark = EVERY if path.source in self._dark or path.target in self._dark else 0
-            lost = dark | _union(self._cuts.values(), path)
+            lost = dark | _union((cut for cut in self._cuts.values() if not cut.only_new), path)
+            path.closed = _union((cut for cut in self._cuts.values() if cut.only_new), path)
             path.loss_count += lost != path.lost
             path.lost, path.held = lost, _union(self._jams.values(), path)
             path.latencies = self._slowed(path)

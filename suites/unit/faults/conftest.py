@@ -48,6 +48,7 @@ class World:
         self.steps: list[HealStep] = []
         self.calls: list[tuple[str, str]] = []
         self.events: list[tuple[str, str, str, int, dict[str, Any]]] = []
+        self.connected: dict[frozenset[str], int] = {}
         self.clock_ns = 0
         self.on_call: Callable[[str], None] = lambda lever: None
 
@@ -148,11 +149,21 @@ class World:
         self.cuts.pop(name, None)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
-        return self.states[target] != "dead" and not any(
-            cut.port_class in ("any", port_class)
-            and ((source in cut.left and target in cut.right) or (source in cut.right and target in cut.left))
-            for cut in self.cuts.values()
-        )
+        cuts = [cut for cut in self.cuts.values() if not cut.only_new]
+        return self.states[target] != "dead" and not any(_lost(cut, source, target, port_class) for cut in cuts)
+
+    def connects(self, source: str, target: str, port_class: PortClass) -> bool:
+        is_closed = any(_lost(cut, source, target, port_class) for cut in self.cuts.values())
+        return not is_closed and self.reaches(target, source, port_class)
+
+    def connections(self, between: Cut) -> frozenset[str]:
+        """One of each pair, with the number of its life."""
+        pairs = [(a, b) for a in between.left for b in between.right]
+        return frozenset(f"{a}-{b}/{self.connected.setdefault(frozenset((a, b)), 1)}" for a, b in pairs)
+
+    def reset_connections(self, between: Cut) -> None:
+        for a, b in [(a, b) for a in between.left for b in between.right]:
+            self.connected[frozenset((a, b))] = self.connected.get(frozenset((a, b)), 1) + 1
 
     def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
         self.links[link.name] = (link, toxic, attributes)
@@ -213,6 +224,11 @@ class World:
 
     def is_whole(self) -> bool:
         return set(self.states.values()) == {"running"} and not self.cuts
+
+
+def _lost(cut: Cut, source: str, target: str, port_class: PortClass) -> bool:
+    ways = ((cut.left, cut.right),) if cut.one_way else ((cut.left, cut.right), (cut.right, cut.left))
+    return cut.port_class in ("any", port_class) and any(source in a and target in b for a, b in ways)
 
 
 class Some:

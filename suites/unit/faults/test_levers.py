@@ -13,7 +13,11 @@ from faults.plan import bind_fault
 from suites.unit.faults.conftest import World
 
 ACROSS = "clients | masters"
-ON = {"partition": ACROSS, "slow_link": ACROSS, "drop_frames": ACROSS, "adopt_slave": "one of masters"}
+ON = {
+    **{do: ACROSS for do, verb in VERBS.items() if verb.shape == "cut"},
+    **{do: "brokers" for do, verb in VERBS.items() if verb.least_nodes > 1},
+    "adopt_slave": "one of masters",
+}
 OPTIONS = {"reconfigure": {"set": "flushIntervalCommitLog=200"}}
 
 

@@ -31,7 +31,10 @@ class Proxy:
 
     def hang_up(self, node: str) -> int:
         others = tuple(name for name in self._world.nodes if name != node)
-        return self._world.all_levers.reset_links(Cut("hang-up", (node,), others))
+        between = Cut("hang-up", (node,), others)
+        count = len(self._world.all_levers.connections(between))
+        self._world.all_levers.reset_connections(between)
+        return count
 
 
 class Proxied(SimBackend):

@@ -260,6 +260,32 @@ def test_a_one_way_cut_lets_the_other_way_through(island: TinyWorld) -> None:
     assert island.do(island.levers.reaches, "broker-b-0", "broker-a-0", "broker")
 
 
+def test_a_cut_of_new_connections_leaves_those_that_are_there(island: TinyWorld) -> None:
+    island.ask("echo there")
+    between = Cut("new", ("client-1",), ("broker-a-0",), "any", only_new=True)
+    there = island.do(island.levers.connections, between)
+    assert there
+    island.do(island.levers.cut, between)
+    assert not island.do(island.levers.connects, "client-1", "broker-a-0", "any")
+    assert island.do(island.levers.connects, "client-1", "broker-b-0", "any")
+    assert island.ask("echo still there") == b"still there"
+    assert island.do(island.levers.connections, between) == there
+    island.do(island.levers.uncut, "new")
+    assert island.do(island.levers.connects, "client-1", "broker-a-0", "any")
+
+
+def test_connections_are_reset_at_both_ends_and_no_others(island: TinyWorld) -> None:
+    island.ask("echo there")
+    between, elsewhere = Cut("r", ("client-1",), ("broker-a-0",)), Cut("e", ("client-1",), ("broker-b-0",))
+    there = island.do(island.levers.connections, between)
+    island.do(island.levers.reset_connections, elsewhere)
+    island.do(island.levers.reset_connections, Cut("ha", ("client-1",), ("broker-a-0",), "ha"))
+    assert island.do(island.levers.connections, between) == there != frozenset()
+    island.do(island.levers.reset_connections, between)
+    island.until(lambda: len(island.clients["client-1"].closed) == 1)
+    assert not island.do(island.levers.connections, between) & there
+
+
 @pytest.mark.parametrize("island", KEPT_APART[:1], indirect=True)
 def test_nothing_of_the_network_is_on_the_host(island: TinyWorld) -> None:
     """Looked at, not knocked at: what is not ours is never a target."""

@@ -227,6 +227,22 @@ def test_without_acknowledgements_one_window_arrives_and_the_rest_after_the_heal
     assert len(pair.server.received()) == 100_000
 
 
+def test_a_cut_of_new_connections_leaves_those_that_are_there() -> None:
+    pair = Pair()
+    pair.levers.cut(Cut("c", ("client-1",), ("broker-a-0",), only_new=True))
+    pair.send(b"goes on")
+    pair.client_does(lambda env: env.connect(pair.address))
+    pair.run(100 * MS)
+    assert pair.server.received() == b"goes on"
+    assert [what for what, _ in pair.client.what()] == ["start", "connected"]
+    assert not pair.levers.connects("client-1", "broker-a-0", "any")
+    assert pair.levers.reaches("client-1", "broker-a-0", "any")
+    pair.levers.uncut("c")
+    assert pair.levers.connects("client-1", "broker-a-0", "any")
+    pair.run(10 * SECOND)
+    assert [what for what, _ in pair.client.what()] == ["start", "connected", "connected"]
+
+
 @pytest.mark.parametrize(
     ("port_class", "arrives"), [("any", False), ("broker", False), ("namesrv", True), ("ha", True)]
 )
@@ -303,12 +319,13 @@ def test_a_slow_link_is_slow_until_healed() -> None:
 def test_a_reset_is_seen_at_both_ends_once() -> None:
     pair = Pair()
     pair.send(b"x")
-    assert pair.levers.reset_links(BETWEEN) == 2
+    assert len(pair.levers.connections(BETWEEN)) == 1
+    pair.levers.reset_connections(BETWEEN)
     pair.run(SECOND)
     assert pair.client.what()[-1] == ("closed", pair.link)
     assert pair.server.what()[-1] == ("closed", 1)
     assert pair.server.received() == b""
-    assert pair.levers.reset_links(BETWEEN) == 0
+    assert not pair.levers.connections(BETWEEN)
 
 
 # -- ends of processes and hosts --------------------------------------------------------------------------------------

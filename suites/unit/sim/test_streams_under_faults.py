@@ -140,7 +140,7 @@ ACTIONS: dict[str, Callable[[Stage], None]] = {
     "kill": lambda stage: stage.levers.kill("broker-a-0"),
     "cut power": lambda stage: stage.levers.cut_power("broker-a-0"),
     "start": lambda stage: stage.levers.start("broker-a-0"),
-    "reset": lambda stage: stage.levers.reset_links(Cut("r", ("client-1",), ("broker-a-0",))) and None,
+    "reset": lambda stage: stage.levers.reset_connections(Cut("r", ("client-1",), ("broker-a-0",))),
 }
 WAITS = (0, MS // 20, MS // 5, 10 * MS, 300 * MS, 3 * SECOND, 40 * SECOND)
 
