@@ -168,6 +168,11 @@ def shipped() -> list[Path]:
     return sorted(SHIPPED.glob("*.yaml"), key=lambda path: path.stem)
 
 
+def recipes() -> list[Path]:
+    """Those of them that put faults together in a way that has a name."""
+    return [path for path in shipped() if path.stem.startswith("recipe-")]
+
+
 def find(name: str) -> Path:
     """A file by path, or a scenario that comes with the project by name; ``UsageError`` with a suggestion."""
     path = Path(name)

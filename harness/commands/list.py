@@ -9,6 +9,7 @@ copy. ``--json`` gives the same rows; ``list faults --markdown`` is the page ``d
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from textwrap import fill
@@ -244,11 +245,33 @@ def faults_page() -> str:
     lines = [*_FAULTS]
     for verb in VERBS.values():
         lines.append(f"| `{verb.name}` | {verb.summary} | {verb.takes_effect_when} | {verb.undone_by} |")
-    lines += ["", *_options(VERBS.values()), "", *_selectors(), "", *_RUNBOOK, "", *_ALIASES]
+    lines += ["", *_options(VERBS.values()), "", *_selectors(), "", *_recipes(), "", *_RUNBOOK, "", *_ALIASES]
     for name, alias in ALIASES.items():
         where = f"on `{alias.on}`" if alias.on else "(say `on`)"
         lines.append(f"| `{name}` | `{alias.verb}` {where} | {alias.difference} |")
     return "\n".join(lines) + "\n"
+
+
+def _recipes() -> list[str]:
+    """Scenarios that are made of several faults, with what they are made of."""
+    from harness.scenario import recipes
+    from harness.scenario_file import load
+
+    lines = [
+        "## Recipes",
+        "",
+        "What is made of several and has a name: run it (`mqchaos run recipe-stutter`), or take its `faults`. A line",
+        "with `every` and `times` is as many faults, each proved and healed for itself. A disk that dies under a process",
+        "is `fail_sync`, then `cut_power` (`finding-send-ok-although-fsync-failed`); a clock that drifts, small steps.",
+        "",
+        "| scenario | what is to be seen | faults |",
+        "|---|---|---|",
+    ]
+    for scenario in map(load, recipes()):
+        counts = Counter(fault.do for fault in scenario.faults)
+        made_of = ", ".join(f"`{do}` ×{count}" for do, count in counts.items())
+        lines.append(f"| `{scenario.name}` | {scenario.description} | {made_of} |")
+    return lines
 
 
 def _selectors() -> list[str]:
