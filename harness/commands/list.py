@@ -261,7 +261,7 @@ def _recipes() -> list[str]:
         "## Recipes",
         "",
         "What is made of several and has a name: run it (`mqchaos run recipe-stutter`), or take its `faults`. A line",
-        "with `every` and `times` is as many faults, each proved and healed for itself. A disk that dies under a process",
+        "with `every` and `times` is as many faults, each proved and healed for itself. A disk that dies under one",
         "is `fail_sync`, then `cut_power` (`finding-send-ok-although-fsync-failed`); a clock that drifts, small steps.",
         "",
         "| scenario | what is to be seen | faults |",
