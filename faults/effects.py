@@ -1,7 +1,7 @@
 """What faults do to nodes, as data: the one home of that fact.
 
-Question: a broker was dead, cut off, without its disk. Which fault did that, from when until when, and to whom? Whoever
-judges a run needs the answer, and must not know the names of verbs for it.
+Question: a broker was dead, separated, without its disk. Which fault did that, from when until when, and to whom?
+Whoever judges a run needs the answer, and must not know the names of verbs for it.
 
 Model. A :class:`Effect` is one thing that happens to each node of the left side of a fault:
 

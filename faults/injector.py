@@ -26,7 +26,7 @@ Each step is an event, told by ``emit(fault, step, node, effective, detail)``; t
                 (none)         0           error: the undo failed
     heal_probe  node or none   1, 0, −1    is it gone?
 
-For a cut ``node`` is each node of the left side; the right side is in ``detail`` of ``resolve``.
+For a partition ``node`` is each node of the left side; the right side is in ``detail`` of ``resolve``.
 
 Faults may overlap. A node that two faults keep dead (or paused) comes back with the last of them. A fault without
 ``for`` lasts until ``heal_all``; ``for`` counts from the end of the act. Draws come from one generator a fault, so that
@@ -50,7 +50,7 @@ from faults.errors import InjectionFailed, SelectorError, UndoFailed
 from faults.journal import HEAL_COMMAND, HealJournal
 from faults.levers import LeverRefused, Nodes
 from faults.plan import Fault
-from faults.selectors import CutSelector, Topology, resolve, resolve_cut
+from faults.selectors import SidesSelector, Topology, resolve, resolve_sides
 from faults.verb import NO, UNTOLD, YES, Condition, Division, Facts, Probed, Strike
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ T = TypeVar("T")
 Emit = Callable[[str, str, str, int, dict[str, Any]], None]
 """(fault, step, node, effective, detail): one event of a fault, for the history."""
 
-_LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = ("paused", "cut", "failing", "full")
+_LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = ("paused", "separated", "failing", "full")
 """Conditions whose heal probe must not say *no*. A node that does not start again is the cluster's trouble, not a
 leftover of ours: its heal probe is on record, and converging will fail on it."""
 
@@ -196,8 +196,8 @@ class Injector:
 
     def _resolve(self, fault: Fault, rng: Random) -> Strike:
         topology = self._topology()
-        if isinstance(fault.on, CutSelector):
-            left, right = resolve_cut(fault.on, topology, rng)
+        if isinstance(fault.on, SidesSelector):
+            left, right = resolve_sides(fault.on, topology, rng)
             ports = {"ports": str(fault.on.ports)} if fault.on.ports else {}
             return Strike(fault.id, left, right, {**ports, **fault.options}, topology)
         nodes = resolve(fault.on, topology, rng)
@@ -285,11 +285,11 @@ class Injector:
         self._kept(active)
 
     def _heal_probe(self, index: int, released: Strike) -> list[Probed]:
-        """What another fault still keeps dead, paused or cut cannot tell whether this one is gone."""
+        """What another fault still keeps dead, paused or separated cannot tell whether this one is gone."""
         active = self._active[index]
         answers = self._perform(lambda: active.fault.verb.heal_probe(self._levers, released, active.facts))
         kept = [node for node in active.strike.left if node not in released.left]
-        if active.fault.verb.condition == "cut" and self._others(index):
+        if active.fault.verb.condition == "separated" and self._others(index):
             answers = [Probed(a.node, UNTOLD, {**a.detail, **KEPT}) if a.answer == NO else a for a in answers]
         return [*answers, *(Probed(node, UNTOLD, KEPT) for node in kept)]
 
@@ -301,10 +301,10 @@ class Injector:
         ]
 
     def _released(self, index: int) -> tuple[str, ...]:
-        """Nodes of a fault that no other active fault keeps in the same condition; cuts are undone by their name, and
-        what a fault changed by what it remembers of it."""
+        """Nodes of a fault that no other active fault keeps in the same condition; partitions are undone by their name,
+        and what a fault changed by what it remembers of it."""
         active = self._active[index]
-        if active.fault.verb.condition in ("cut", "own"):
+        if active.fault.verb.condition in ("separated", "own"):
             return active.strike.left
         kept = [node for other in self._others(index) for node in other.strike.left]
         return tuple(node for node in active.strike.left if node not in kept)

@@ -24,7 +24,7 @@ from typing import Final
 from faults.catalogue import VERBS
 from faults.catalogue.operator import assignments
 from faults.errors import PlanError, SelectorError, suggestion
-from faults.selectors import CutSelector, Selector, parse_cut, parse_nodes
+from faults.selectors import Selector, SidesSelector, parse_nodes, parse_sides
 from faults.units import duration_ns, duration_text
 from faults.verb import Verb
 
@@ -89,7 +89,7 @@ class Fault:
     id: str
     at: Span
     do: str
-    on: Selector | CutSelector
+    on: Selector | SidesSelector
     hold: Span | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -124,7 +124,7 @@ def bind_fault(
     if hold and not verb.holds:
         raise PlanError(f"{verb.name} is over as soon as it is done: it takes no 'for'", key="for")
     selector = _selector(verb, on or alias.on)
-    if isinstance(selector, CutSelector) and selector.ports and "ports" in options:
+    if isinstance(selector, SidesSelector) and selector.ports and "ports" in options:
         raise PlanError("the ports are named twice: in link(…) and in 'with'", key="ports")
     return Fault(
         id=f"f{number}",
@@ -153,15 +153,15 @@ def _span(key: str, text: str) -> Span:
         raise PlanError(str(error), key=key) from None
 
 
-def _selector(verb: Verb, text: str) -> Selector | CutSelector:
+def _selector(verb: Verb, text: str) -> Selector | SidesSelector:
     if not text:
         raise PlanError(f"{verb.name} needs 'on': whom does it hit?", key="on")
     try:
-        return parse_cut(text) if verb.shape == "cut" else parse_nodes(text)
+        return parse_sides(text) if verb.shape == "sides" else parse_nodes(text)
     except SelectorError as error:
         error.key = "on"
-        if verb.shape == "cut" and "'|'" in error.what:
-            error.hint = "a partition has two sides: LEFT | RIGHT, or link(A, B, ports); to cut one off, use isolate"
+        if verb.shape == "sides" and "'|'" in error.what:
+            error.hint = "a partition has two sides: LEFT | RIGHT, or link(A, B, ports); isolate separates one from all"
         raise
 
 

@@ -1,7 +1,7 @@
 """Who is hit: selectors, written in a plan, resolved against the cluster at the moment of the fault.
 
 Question: which nodes does ``master(broker-a)`` or ``one of slaves`` mean *now*? The answer goes into the history, so
-that a reader never has to guess who was cut.
+that a reader never has to guess who was separated from whom.
 
 Grammar (blanks do not matter, names are RocketMQ's and ours):
 
@@ -11,7 +11,7 @@ Grammar (blanks do not matter, names are RocketMQ's and ours):
            | one of TERM | one(nodes) | some(nodes) | minority(nodes) | majority(nodes)
            | minority | majority                      of the nodes of each broker name
            | NODE                                       a node by its own name, e.g. broker-a-0
-    cut   := nodes "|" nodes | nodes "|" rest           left and right of a partition
+    sides := nodes "|" nodes | nodes "|" rest           left and right of a partition
            | link(TERM, TERM) | link(TERM, TERM, any|broker|namesrv|ha)
 
 ``one``, ``some`` (any non-empty part), ``minority`` ((n−1)/2 of n) and ``majority`` (n/2+1) are drawn from the
@@ -126,7 +126,7 @@ class Selector:
 
 
 @dataclass(frozen=True)
-class CutSelector:
+class SidesSelector:
     """Two sides. ``right`` is ``None`` for *rest*; ``ports`` is set only by ``link(a, b, ports)``."""
 
     left: Selector
@@ -262,17 +262,17 @@ class _Parser:
             ) from None
         return Term("node", word)
 
-    def cut(self) -> CutSelector:
+    def sides(self) -> SidesSelector:
         if self.peek() == "link":
             return self._link()
         left = self.nodes()
         self.take("|")
         if self.peek() == "rest":
             self.take("rest")
-            return CutSelector(left, None)
-        return CutSelector(left, self.nodes())
+            return SidesSelector(left, None)
+        return SidesSelector(left, self.nodes())
 
-    def _link(self) -> CutSelector:
+    def _link(self) -> SidesSelector:
         self.take("link")
         self.take("(")
         left = self.term()
@@ -284,7 +284,7 @@ class _Parser:
             start = self.offset()
             ports = port_class(self.take(), start)
         self.take(")")
-        return CutSelector(Selector((left,)), Selector((right,)), ports)
+        return SidesSelector(Selector((left,)), Selector((right,)), ports)
 
 
 def port_class(text: str, offset: int = 0) -> PortClass:
@@ -304,10 +304,10 @@ def parse_nodes(text: str) -> Selector:
     return selector
 
 
-def parse_cut(text: str) -> CutSelector:
+def parse_sides(text: str) -> SidesSelector:
     """A selector of two sides (``left | right`` or ``link(a, b, ports)``)."""
     parser = _Parser(text)
-    selector = parser.cut()
+    selector = parser.sides()
     parser.finish()
     return selector
 
@@ -339,7 +339,7 @@ def _candidates(term: Term, topology: Topology, rng: Random) -> Sequence[str]:
     return [name for pool in pools for name in rng.sample(pool, min(len(pool), _DRAWN[term.word](rng, len(pool))))]
 
 
-def resolve_cut(selector: CutSelector, topology: Topology, rng: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def resolve_sides(selector: SidesSelector, topology: Topology, rng: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Both sides, never empty and disjoint."""
     left = resolve(selector.left, topology, rng)
     if selector.right is None:

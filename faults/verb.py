@@ -4,8 +4,8 @@ Question: what must a fault family supply so that the injector can carry any fau
 ``resolve → journal → inject → probe → hold → heal → heal probe``?
 
 Model. A :class:`Verb` is a value of functions over levers (``faults/levers/``); it holds no state. What it learns
-while injecting (was the node alive before? could the pair talk before the cut?) it returns as *facts*, which come back
-to its probes: "nobody gets through" proves a cut only where somebody got through before it.
+while injecting (was the node alive before? could the pair talk before?) it returns as *facts*, which come back
+to its probes: "nobody gets through" proves a partition only where somebody got through before it.
 
 A probe answers 1 (yes), 0 (no) or −1 (cannot be told, with the reason in ``detail``). For ``probe`` yes means *the
 fault bit*; for ``heal_probe`` yes means *it is gone*.
@@ -28,14 +28,14 @@ YES: Final = 1
 NO: Final = 0
 UNTOLD: Final = -1
 
-Shape = Literal["nodes", "cut"]
-Condition = Literal["dead", "paused", "cut", "failing", "full", "own", "none"]
+Shape = Literal["nodes", "sides"]
+Condition = Literal["dead", "paused", "separated", "failing", "full", "own", "none"]
 """What the fault keeps a node in until it is healed: two that keep a node in the same end with the last of them.
 ``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
 
 Facts = Mapping[str, Any]
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
-"""Left and right of a cut."""
+"""Left and right of a partition."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class Division:
 
 @dataclass(frozen=True)
 class Strike:
-    """One resolved fault, about to be done or done. ``left`` are the nodes hit; ``right`` the other side of a cut."""
+    """One resolved fault, about to be done or done. ``left`` are the nodes hit; ``right`` the other side of a
+    partition."""
 
     fault: str
     left: tuple[str, ...]
@@ -63,7 +64,7 @@ class Strike:
 
     @property
     def sides(self) -> tuple[Sides, ...]:
-        """Every cut that it is made of."""
+        """Every partition that it is made of."""
         return self.cuts or ((self.left, self.right),)
 
     def only(self, nodes: Sequence[str]) -> Strike:
@@ -73,7 +74,7 @@ class Strike:
 
 @dataclass(frozen=True)
 class Probed:
-    """One answer of a probe; ``node`` empty for a cut as a whole. ``detail`` holds JSON values."""
+    """One answer of a probe; ``node`` empty for a partition as a whole. ``detail`` holds JSON values."""
 
     node: str
     answer: int

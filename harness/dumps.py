@@ -4,7 +4,7 @@ Question: a message is lost. Is it in a commit log, in a consume queue, or only 
 
 Model. ``nodes/<node>/dump/store`` holds RocketMQ's files. The commit log is read record by record from its first file
 to the first byte that begins no record; of each record that carries a body of this run its place is noted. Behind
-that end bodies are looked for by their magic and run id: what recovery cut off is still there. A consume queue has
+that end bodies are looked for by their magic and run id: what recovery truncated is still there. A consume queue has
 the slots whose record lies before the end of the log.
 
 Limits. Only files are read, nothing is repaired. A body whose head was torn is not recognised. Files are mapped, so

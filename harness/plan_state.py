@@ -57,7 +57,7 @@ def touches_forces(verb: Verb) -> bool:
 
 def separates(verb: Verb) -> bool:
     """Whether it stands between nodes."""
-    return verb.shape == "cut" or does(verb, "separates")
+    return verb.shape == "sides" or does(verb, "separates")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Final, Literal
 
 from checkers.history.releases import numbers_of
 from faults.plan import Fault, properties_of
-from faults.selectors import CutSelector, Node, resolve, resolve_cut
+from faults.selectors import Node, SidesSelector, resolve, resolve_sides
 from harness.backends.backend import Target
 from harness.backends.table import BACKENDS, backend_named
 from harness.errors import BackendUnavailable, UsageError
@@ -66,7 +66,7 @@ def check_plan(scenario: Scenario, backend: str, target: str) -> None:
         if ours and "process" in fault.verb.needs and not _begins_again(scenario, fault):
             raise BackendUnavailable(
                 f"{fault}: clients of the load {scenario.workload.kind} have one life only",
-                hint=f"pause them, or cut them off; {_MORTAL} begin again",
+                hint=f"pause them, or isolate them; {_MORTAL} begin again",
             )
 
 
@@ -79,8 +79,8 @@ def _begins_again(scenario: Scenario, fault: Fault) -> bool:
 def _hit(scenario: Scenario, fault: Fault) -> tuple[str, ...]:
     """Whom it may hit, by one draw."""
     topology = topology_of(scenario)
-    if isinstance(fault.on, CutSelector):
-        left, right = resolve_cut(fault.on, topology, Random(0))
+    if isinstance(fault.on, SidesSelector):
+        left, right = resolve_sides(fault.on, topology, Random(0))
         return (*left, *right)
     return resolve(fault.on, topology, Random(0))
 

@@ -123,7 +123,7 @@ class _Drawer:
         least = PROBES_S if separates(verb) else FORCED_LATE_S if touches_forces(verb) else shortest
         end = at + rng.randint(least, max(longest, least + 8)) if verb.holds else at
         sides = [side for side in self._sides(node) if side != "nameservers" or not self._needs_traffic(verb)]
-        peer = rng.choice(sides) if verb.shape == "cut" else ""
+        peer = rng.choice(sides) if verb.shape == "sides" else ""
         back = 1024 * rng.choice(BACKS_KIB) if "back" in verb.options else 0
         return Struck(verb, node, at, end, peer, back, way)
 

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 
 from faults.errors import PlanError, SelectorError, suggestion
 from faults.plan import Fault, Span, bind_fault, properties_of
-from faults.selectors import CutSelector, resolve, resolve_cut
+from faults.selectors import SidesSelector, resolve, resolve_sides
 from faults.units import duration_ns, duration_text
 from harness.binder import Binder, Node, offset_in
 from harness.scenario import Scenario, topology_of
@@ -104,8 +104,8 @@ def _fault(binder: Binder, item: Node, keys: Mapping[str, Node], number: int) ->
 def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Scenario) -> None:
     """Would it find somebody, while there is load? Draws are tried with any generator: only emptiness matters."""
     try:
-        if isinstance(fault.on, CutSelector):
-            resolve_cut(fault.on, topology_of(scenario), Random(0))
+        if isinstance(fault.on, SidesSelector):
+            resolve_sides(fault.on, topology_of(scenario), Random(0))
         else:
             resolve(fault.on, topology_of(scenario), Random(0))
     except SelectorError as error:
@@ -116,9 +116,11 @@ def _check_fault(binder: Binder, on: Node, at: Node, fault: Fault, scenario: Sce
         binder.problem(
             at, f"strikes at {fault.at}, but the load lasts {load}", "lengthen workload for, or strike earlier"
         )
-    ports = fault.options.get("ports") or (fault.on.ports if isinstance(fault.on, CutSelector) else "")
+    ports = fault.options.get("ports") or (fault.on.ports if isinstance(fault.on, SidesSelector) else "")
     if ports == "ha" and not scenario.topology.slaves:
-        binder.problem(on, f"ports ha cuts nothing: mode {scenario.mode} has no replication", "use ports any or broker")
+        binder.problem(
+            on, f"ports ha separates nothing: mode {scenario.mode} has no replication", "use ports any or broker"
+        )
 
 
 def _check_set(binder: Binder, options: Node, fault: Fault) -> None:

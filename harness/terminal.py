@@ -4,8 +4,8 @@ Question: who reads this, a person at a terminal, a log of a build, or a program
 
 Model. Results go to standard output, everything said along the way to standard error; with ``--json`` standard output
 is one document. Colour: ``--color always|never`` decides, else ``NO_COLOR``, else ``FORCE_COLOR``, else whether it is a
-terminal. Progress is one line that is rewritten four times a second on a terminal (rich, cut to its width), and one
-plain line every five seconds elsewhere.
+terminal. Progress is one line that is rewritten four times a second on a terminal (rich, shortened to its width), and
+one plain line every five seconds elsewhere.
 
 Limits. Imports nothing heavy: this is on the way of ``--help``.
 """

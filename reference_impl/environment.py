@@ -98,7 +98,7 @@ class Environment(Protocol):
         """Replace *new* by *old*, atomically for a running process; durable only after ``sync_dir``."""
 
     def truncate(self, file: str, size: int) -> None:
-        """Cut or extend with zeros."""
+        """Truncate or extend with zeros."""
 
     def sync(self, file: str, token: Hashable) -> None:
         """``on_synced(file, token)`` when every earlier write to *file* is durable, else ``on_disk_error``."""
@@ -131,7 +131,7 @@ class Role(Protocol):
         """The other end closed or reset, or our connect failed."""
 
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
-        """Bytes in order, cut anywhere: framing is the role's own."""
+        """Bytes in order, split anywhere: framing is the role's own."""
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
         """A timer set in this life of the node is due."""

@@ -184,8 +184,8 @@ class Cluster:
         return settings
 
     def hits(self, fault: FaultFact, broker: str) -> bool:
-        """Whether *fault* concerns the master of *broker*: ended, silenced or changed it, took its data, or cut it off
-        from clients. Slaves do not count, since nobody writes to them, unless one is being promoted."""
+        """Whether *fault* concerns the master of *broker*: ended, silenced or changed it, took its data, or separated
+        it from clients. Slaves do not count, since nobody writes to them, unless one is being promoted."""
         if fault.does("promotes"):
             return any(self.broker_of(node) == broker for node in fault.left)
         masters = self.masters(broker, *fault.lasts)

@@ -1,6 +1,6 @@
 """In which condition was a node, and when: a fold over the effects of all faults that held it.
 
-Question: faults overlap. A broker was killed while it was cut off and started again while its disk was full. When did
+Question: faults overlap. A broker was killed while it was isolated and started again while its disk was full. When did
 it run, when could it be reached, when did its forces reach the disk?
 
 Model. Every effect of every fault gives a span; a condition of a node is the union of the spans of all faults that
@@ -94,18 +94,18 @@ class Conditions:
 
     def apart(self, one: str, other: str, ports: str = "any") -> list[Span]:
         """When nobody of the two was answered by the other."""
-        cuts = (fault for fault in self.faults if fault.effective != 0 and fault.separates(one, other, ports))
-        return union(fault.lasts for fault in cuts)
+        found = (fault for fault in self.faults if fault.effective != 0 and fault.separates(one, other, ports))
+        return union(fault.lasts for fault in found)
 
     def hindered(self, one: str, other: str, ports: str = "any") -> list[Span]:
         """When one of the two may not have been answered by the other: as ``apart``, and more."""
-        cuts = (fault for fault in self.faults if fault.effective != 0 and fault.hinders(one, other, ports))
-        return union(fault.lasts for fault in cuts)
+        found = (fault for fault in self.faults if fault.effective != 0 and fault.hinders(one, other, ports))
+        return union(fault.lasts for fault in found)
 
     def unheard(self, one: str, other: str, ports: str = "any") -> list[Span]:
         """When nothing of *one* got to *other*."""
-        cuts = (fault for fault in self.faults if fault.effective != 0 and fault.silences(one, other, ports))
-        return union(fault.lasts for fault in cuts)
+        found = (fault for fault in self.faults if fault.effective != 0 and fault.silences(one, other, ports))
+        return union(fault.lasts for fault in found)
 
     def reset(self, one: str, other: str, ports: str = "any") -> list[Span]:
         """When connections between the two may have been closed although both ran: they were reset, or what makes a

@@ -64,7 +64,7 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("ends", "stopped", "stopped"),
     ("separates", "", "separated"),
     ("resets", "", "separated"),  # for a moment, until connections are made again
-    ("slows", "", "separated"),  # a link that is slower than a time-out is, for who waits, one that is cut
+    ("slows", "", "separated"),  # a link that is slower than a time-out is, for who waits, silent
     ("freezes", "", "frozen"),
     ("fails-forces", "", "forces-fail"),
     ("holds-forces", "", "forces-late"),

@@ -81,7 +81,7 @@ class RunFacts:
 
     @cached_property
     def conditions(self) -> Conditions:
-        """Who was down, frozen or cut off, when."""
+        """Who was down, frozen or separated, when."""
         return Conditions(self.faults, self.starts, self.ends, self.acts)
 
     def contract(self) -> Contract | None:

@@ -26,7 +26,7 @@ from checkers.history.history import Events, seconds
 from checkers.history.spans import NEVER_NS, Span
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
-"""Left and right of a cut."""
+"""Left and right of a partition."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ class FaultFact:
         return self.does("separates") and self.lies_between(one, other, ports)
 
     def silences(self, one: str, other: str, ports: str = "any") -> bool:
-        """Whether nothing of *one* gets to *other*. What is sent against a one-way cut still arrives, for a while."""
+        """Whether nothing of *one* gets to *other*. What is sent against a one-way partition still arrives, for a
+        while."""
         if not self.lies_between(one, other, ports):
             return False
         lost = "out" if one in self.left else "in"

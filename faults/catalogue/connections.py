@@ -18,12 +18,12 @@ from typing import Final
 
 from faults.catalogue.network import ATTEMPTS_MAX, PARTITION, PORTS, Pair, both_run, pairs_of, ports_of, written
 from faults.effects import Effect
-from faults.levers import Cut, Levers
+from faults.levers import Levers, LinkSet
 from faults.verb import NO, UNTOLD, YES, Facts, Probed, Strike, Verb
 
 
-def _between(strike: Strike) -> Cut:
-    return Cut(strike.fault, strike.left, strike.right, ports_of(strike))
+def _between(strike: Strike) -> LinkSet:
+    return LinkSet(strike.fault, strike.left, strike.right, ports_of(strike))
 
 
 def _reset(levers: Levers, strike: Strike) -> Facts:
@@ -61,7 +61,7 @@ def _can_connect(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
 
 def _refuse(levers: Levers, strike: Strike) -> Facts:
     before, there = _answers(levers, strike), levers.connections(_between(strike))
-    levers.cut(replace(_between(strike), only_new=True))
+    levers.partition(replace(_between(strike), only_new=True))
     return {"before": before, "there": there}
 
 
@@ -82,7 +82,7 @@ RESET_LINKS: Final = Verb(
     summary="every connection between LEFT and RIGHT is reset at both ends, once; new ones can be opened",
     takes_effect_when="there were connections between the sides, and none of them is there now",
     undone_by="nothing to undo; pairs across the link can connect",
-    shape="cut",
+    shape="sides",
     condition="none",
     effects=(Effect("resets"),),
     inject=_reset,
@@ -97,7 +97,7 @@ REFUSE_CONNECTS: Final = replace(
     PARTITION,
     name="refuse_connects",
     summary="no new connection between LEFT and RIGHT, whoever opens it; those that are there go on",
-    takes_effect_when="pairs across the cut were answered when they connected, and are not now",
+    takes_effect_when="pairs between the sides were answered when they connected, and are not now",
     effects=(Effect("separates", "new"),),
     inject=_refuse,
     probe=_are_refused,

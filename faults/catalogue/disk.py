@@ -1,9 +1,9 @@
 """Faults of a disk: cut_power, fail_sync, slow_disk, hang_disk, flip_bits.
 
 A power cut ends the process *and* loses everything that was not forced to the platter. It is told from a kill by a
-witness: what the page cache had and the platter lacked (bytes in the simulator, changed files on ext4). A cut that
-lost nothing looks exactly like a kill; the probe then answers *cannot be told*, with that reason. A node that had been
-killed before can still lose its page cache: that counts.
+witness: what the page cache had and the platter lacked (bytes in the simulator, changed files on ext4). A power cut
+that lost nothing looks exactly like a kill; the probe then answers *cannot be told*, with that reason. A node that had
+been killed before can still lose its page cache: that counts.
 
 ``fail_sync``: the process runs, and every force that it asks for (fsync, fdatasync, msync) fails with EIO and writes
 nothing, as on a disk that cannot be written any more while the page cache goes on. The witness is the count of forces

@@ -20,7 +20,7 @@ from typing import Any, Final
 from faults.catalogue.network import PORTS, both_run, pairs_of, ports_of
 from faults.effects import Effect
 from faults.errors import InjectionFailed
-from faults.levers import Cut
+from faults.levers import LinkSet
 from faults.mechanisms.frameproxy.toxics import CHOICES
 from faults.units import duration_ns
 from faults.verb import NO, UNTOLD, YES, Facts, Option, Probed, Strike, Verb, option
@@ -59,8 +59,8 @@ FRAME_OPTIONS: Final = {
 }
 
 
-def _link(strike: Strike) -> Cut:
-    return Cut(strike.fault, strike.left, strike.right, ports_of(strike))
+def _link(strike: Strike) -> LinkSet:
+    return LinkSet(strike.fault, strike.left, strike.right, ports_of(strike))
 
 
 def _slow(levers: Any, strike: Strike) -> Facts:
@@ -149,7 +149,7 @@ SLOW_LINK: Final = Verb(
     summary="everything between LEFT and RIGHT is late, both ways",
     takes_effect_when="a request across the link is answered no sooner than the delay both ways, and was before",
     undone_by="the delay is taken from the proxy",
-    shape="cut",
+    shape="sides",
     condition="own",
     effects=(Effect("slows"),),
     inject=_slow,
@@ -166,7 +166,7 @@ DROP_FRAMES: Final = Verb(
     summary="single requests or responses between LEFT and RIGHT are lost, delayed, doubled, reordered, corrupted",
     takes_effect_when="the proxy has acted on a frame",
     undone_by="the rule is taken from the proxy",
-    shape="cut",
+    shape="sides",
     condition="own",
     effects=(Effect("slows"),),
     inject=_drop,

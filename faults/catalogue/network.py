@@ -1,14 +1,14 @@
 """Faults of the network: partition (two sides) and isolate (some against everybody else), both ways or one way.
 
 Packets between the sides are dropped, on all ports or on one port class; connections are left to find out by
-themselves. The probe sends real packets over some pairs, before and after: a cut is proved where a pair could talk
-before and cannot now, and a cut is gone where it can talk again. ``one_way`` drops what one side sends; the probe asks
-each direction apart, and a cut that hits the other direction too is none that was asked for: *no*. Heal is not
-recovery: TCP backs off and comes back up to some seconds after the cut is gone.
+themselves. The probe sends real packets over some pairs, before and after: a partition is proved where a pair could
+talk before and cannot now, and it is gone where that pair can talk again. ``one_way`` drops what one side sends; the
+probe asks each direction apart, and a partition that hits the other direction too is not the one asked for: *no*. Heal
+is not recovery: TCP backs off and comes back up to some seconds after the partition is gone.
 
-Limits. At most :data:`PAIRS_MAX` pairs are probed each way, since a probe of a cut pair takes as long as its timeout.
-Clients do not listen: a cut of both ways is probed towards servers. On TCP a one-way cut stalls both directions: what
-is sent against it still arrives, up to a window, and is never acknowledged.
+Limits. At most :data:`PAIRS_MAX` pairs are probed each way, since a probe of a separated pair takes as long as its
+timeout. Clients do not listen: a partition of both ways is probed towards servers. On TCP a one-way partition stalls
+both directions: what is sent against it still arrives, up to a window, and is never acknowledged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Final, get_args
 
 from faults.effects import Effect
-from faults.levers import Cut, HealStep, Levers, PortClass
+from faults.levers import HealStep, Levers, LinkSet, PortClass
 from faults.selectors import Topology, port_class
 from faults.verb import NO, UNTOLD, YES, Division, Facts, Option, Probed, Strike, Verb, option
 
@@ -47,17 +47,17 @@ _SERVES: Final[dict[str, tuple[str, ...]]] = {
 """Kinds of nodes that listen on a port class."""
 
 
-def cuts_of(strike: Strike) -> list[Cut]:
-    """The cuts of this strike; the name of the first is the fault's id, unique in the run."""
+def links_of(strike: Strike) -> list[LinkSet]:
+    """The links that this strike separates; the name of the first is the fault's id, unique in the run."""
     way = _way_of(strike)
     sides = [(right, left) if way == "in" else (left, right) for left, right in strike.sides]
     return [
-        Cut(cut_name(strike, number), left, right, ports_of(strike), one_way=way != "no")
+        LinkSet(partition_name(strike, number), left, right, ports_of(strike), one_way=way != "no")
         for number, (left, right) in enumerate(sides)
     ]
 
 
-def cut_name(strike: Strike, number: int) -> str:
+def partition_name(strike: Strike, number: int) -> str:
     return f"{strike.fault}-{number}" if number else strike.fault
 
 
@@ -70,7 +70,8 @@ def _way_of(strike: Strike) -> str:
 
 
 def pairs_of(strike: Strike) -> list[Pair]:
-    """Pairs worth probing across what is cut; towards servers where both ways are; spread over both sides; bounded."""
+    """Pairs worth probing across the partition; towards servers where both ways are; spread over both sides;
+    bounded."""
     if (way := _way_of(strike)) != "no":
         return _some([(a, b) if way == "out" else (b, a) for a, b in _across(strike)])
     kinds = {node.name: node.kind for node in strike.topology.nodes}
@@ -79,7 +80,7 @@ def pairs_of(strike: Strike) -> list[Pair]:
 
 
 def kept_of(strike: Strike) -> list[Pair]:
-    """Pairs that the fault must leave alone: the other way of a one-way cut, and what a shape is known by."""
+    """Pairs that the fault must leave alone: the other way of a one-way partition, and what a shape is known by."""
     other_way = [(b, a) for a, b in pairs_of(strike)] if _way_of(strike) != "no" else []
     return [*other_way, *_some([pair for a, b in strike.kept for pair in ((a, b), (b, a))])]
 
@@ -98,10 +99,10 @@ def _talks(levers: Levers, strike: Strike, pairs: list[Pair]) -> dict[Pair, bool
     return {(source, target): levers.reaches(source, target, ports) for source, target in pairs}
 
 
-def inject_cuts(levers: Levers, strike: Strike) -> Facts:
+def inject_partitions(levers: Levers, strike: Strike) -> Facts:
     talked, kept = (_talks(levers, strike, pairs) for pairs in (pairs_of(strike), kept_of(strike)))
-    for cut in cuts_of(strike):
-        levers.cut(cut)
+    for links in links_of(strike):
+        levers.partition(links)
     return {"talked": talked, "kept": kept}
 
 
@@ -118,15 +119,17 @@ def cut_off(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     if any(now.values()) or not all(kept.values()):
         return [Probed("", NO, detail)]
     if not any(before.values()):
-        return [Probed("", UNTOLD, {**detail, "reason": "no pair that can be probed was able to talk before the cut"})]
+        return [
+            Probed("", UNTOLD, {**detail, "reason": "no pair that can be probed was able to talk before the partition"})
+        ]
     if len(kept) < len(facts["kept"]):
         return [Probed("", UNTOLD, {**detail, "reason": "not every pair that is to be left alone could talk before"})]
     return [Probed("", YES, detail)]
 
 
-def uncut(levers: Levers, strike: Strike, facts: Facts) -> None:
+def heal_partition(levers: Levers, strike: Strike, facts: Facts) -> None:
     for number in range(len(strike.sides)):
-        levers.uncut(cut_name(strike, number))
+        levers.heal_partition(partition_name(strike, number))
 
 
 def talks_again(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
@@ -143,12 +146,12 @@ def both_run(levers: Levers, pair: Pair) -> bool:
 
 
 def _reaches_again(levers: Levers, pair: Pair, ports: PortClass) -> bool:
-    """One lost probe on a loaded machine is not a cut: ask a few times before saying no."""
+    """One lost probe on a loaded machine is no partition: ask a few times before saying no."""
     return any(levers.reaches(*pair, ports) for _ in range(ATTEMPTS_MAX))
 
 
-def uncut_steps(levers: Levers, strike: Strike) -> list[HealStep]:
-    names = [cut_name(strike, number) for number in range(len(strike.sides))]
+def heal_partition_steps(levers: Levers, strike: Strike) -> list[HealStep]:
+    names = [partition_name(strike, number) for number in range(len(strike.sides))]
     return [step for name in names for step in levers.heal_steps("network", name)]
 
 
@@ -167,16 +170,16 @@ PARTITION: Final = Verb(
     name="partition",
     family="network",
     summary="no packet between LEFT and RIGHT, both ways or one way; each side is fine within itself",
-    takes_effect_when="pairs across the cut could connect before and cannot now; the other way of a one-way cut can",
+    takes_effect_when="pairs across it could connect before and cannot now; the other way of a one-way partition can",
     undone_by="the rules are removed by their name",
-    shape="cut",
-    condition="cut",
+    shape="sides",
+    condition="separated",
     effects=SEPARATES,
-    inject=inject_cuts,
+    inject=inject_partitions,
     probe=cut_off,
-    heal=uncut,
+    heal=heal_partition,
     heal_probe=talks_again,
-    heal_steps=uncut_steps,
+    heal_steps=heal_partition_steps,
     options=OPTIONS,
     needs=("network",),
 )
@@ -188,13 +191,13 @@ ISOLATE: Final = Verb(
     takes_effect_when=PARTITION.takes_effect_when,
     undone_by=PARTITION.undone_by,
     shape="nodes",
-    condition="cut",
+    condition="separated",
     effects=SEPARATES,
-    inject=inject_cuts,
+    inject=inject_partitions,
     probe=cut_off,
-    heal=uncut,
+    heal=heal_partition,
     heal_probe=talks_again,
-    heal_steps=uncut_steps,
+    heal_steps=heal_partition_steps,
     options=OPTIONS,
     divide=_from_others,
     needs=("network",),

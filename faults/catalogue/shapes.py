@@ -8,7 +8,7 @@ one node that reaches both. Nobody else is touched: clients and NameServers reac
     a sees e, a, b                   a, b | d, e      c reaches all
     b sees a, b, c …
 
-Both are the cuts of ``partition``, several at once, and are probed as these; besides, what each node goes on to see is
+Both are links of ``partition``, several at once, and are probed as these; besides, what each node goes on to see is
 probed, since a ring without its links is no ring.
 
 Limits. Each sees ``2k + 1`` nodes with the smallest k for which that is a majority: of an even number it may be one

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from faults.levers.acts import act
-from faults.levers.values import Cut, HealStep, NodeState, PortClass
+from faults.levers.values import HealStep, LinkSet, NodeState, PortClass
 
 
 class Nodes(Protocol):
@@ -33,8 +33,8 @@ class Nodes(Protocol):
     def state(self, node: str) -> NodeState:
         """Observed now, not remembered: ``/proc`` for a process."""
 
-    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
-        """What another process must do to end *state* (``paused``, ``failing``: forces, ``dead``, ``cut``), known
+    def heal_steps(self, state: str, node_or_partition: str) -> list[HealStep]:
+        """What another process must do to end *state* (``paused``, ``failing``: forces, ``dead``, ``network``), known
         before it begins; empty in the simulator."""
 
 
@@ -69,12 +69,12 @@ class PauseLevers(Nodes, Protocol):
 class NetworkLevers(Nodes, Protocol):
     """Packets between nodes are dropped."""
 
-    @act(of="cut")
-    def cut(self, cut: Cut) -> None:
-        """Install a network cut."""
+    @act(of="links")
+    def partition(self, links: LinkSet) -> None:
+        """Separate the two links."""
 
     @act(of="name")
-    def uncut(self, name: str) -> None:
+    def heal_partition(self, name: str) -> None:
         """Remove it; no error if it is gone."""
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
@@ -87,11 +87,11 @@ class NetworkLevers(Nodes, Protocol):
 class ConnectionLevers(Nodes, Protocol):
     """Connections between nodes are seen, and end."""
 
-    def connections(self, between: Cut) -> frozenset[str]:
-        """Those that are up between the two sides of *between*, on its port class; no two ever have the same name."""
+    def connections(self, between: LinkSet) -> frozenset[str]:
+        """Those that are up between the two links of *between*, on its port class; no two ever have the same name."""
 
     @act(of="between")
-    def reset_connections(self, between: Cut) -> None:
+    def reset_connections(self, between: LinkSet) -> None:
         """Reset all of them, so that both ends learn it at once."""
 
 
@@ -195,9 +195,9 @@ class LinkLevers(Nodes, Protocol):
     """Connections between nodes go through proxies that shape what passes."""
 
     @act(of="name")
-    def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
+    def shape_links(self, link: LinkSet, toxic: str, attributes: Mapping[str, int | str]) -> None:
         """From now on a *toxic* of the proxy (``faults/mechanisms/frameproxy/toxics.py``) is on every connection
-        between the sides, in the direction that its attribute ``stream`` names, else in both. Connections that were
+        between the links, in the direction that its attribute ``stream`` names, else in both. Connections that were
         there are reset, once."""
 
     @act(of="name")

@@ -1,4 +1,4 @@
-"""What levers are told and what they tell: states, port classes, cuts, undos, refusals. Values, no behaviour."""
+"""What levers are told and what they tell: states, port classes, sides, undos, refusals. Values, no behaviour."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 PortClass = Literal["any", "broker", "namesrv", "ha"]
-"""Narrows a cut of the network: ``broker`` is the client port and the fast port."""
+"""Narrows a fault of the network: ``broker`` is the client port and the fast port."""
 
 NodeState = Literal["running", "paused", "dead"]
 
@@ -20,8 +20,9 @@ class LeverRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Packets between every node of *left* and every node of *right* are dropped, both ways, on one port class.
+class LinkSet:
+    """Packets between every node of *left* and every node of *right*, both ways, on one port class: what is dropped by
+    a partition, held by a jam, delayed by a slow link.
 
     ``one_way`` drops only left → right; ``only_new`` only what opens a connection, whoever opens it. ``name`` is unique
     in the run; healing goes by it.

@@ -1,15 +1,16 @@
-"""Network cuts as nftables tables: one table a cut and namespace, removed by its name.
+"""Partitions as nftables tables: one table a partition and namespace, removed by its name.
 
-Question: how is a cut made so that it can be undone by anybody, at any time, without touching another? Each cut is a
+Question: how is a partition made so that it can be undone by anybody, at any time, without touching another? Each is a
 table of its own (``mqc_NAME``) in the namespace of every node it concerns, with a chain on input and one on output. A
-drop in any table is final. Removing the table removes the cut and nothing else; there are no rule handles to remember.
+drop in any table is final. Removing the table removes the partition and nothing else; there are no rule handles to
+remember.
 
 Both ends drop, on the way in and on the way out: dropping at one end only leaks what is already queued behind it.
 A port class matches source *or* destination port of TCP and UDP, so that answers and connections opened by either side
 are covered.
 
-Limits. IPv4. Existing connections stay open and stall: after a cut of seconds TCP comes back only when its own
-retransmission timer fires (0.7–2.7 s after a cut of 4 s), so the time of the heal is not the time of recovery.
+Limits. IPv4. Existing connections stay open and stall: after a partition of seconds TCP comes back only when its own
+retransmission timer fires (0.7–2.7 s after one of 4 s), so the time of the heal is not the time of recovery.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ class Drop:
     """Only what opens a TCP connection to a port of the class."""
 
 
-def table_name(cut: str) -> str:
-    """The table of a cut: its name with everything that nft would not take in a name replaced."""
-    return TABLE_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", cut)
+def table_name(partition: str) -> str:
+    """The table of a partition: its name with everything that nft would not take in a name replaced."""
+    return TABLE_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", partition)
 
 
-def install(namespace: str, cut: str, drops: Sequence[Drop]) -> None:
-    """Make the cut's table in the namespace, at once (one transaction); replaces one of the same name."""
-    call(argv_inside(namespace, ["nft", "-f", "-"]), text=_script(table_name(cut), drops))
+def install(namespace: str, partition: str, drops: Sequence[Drop]) -> None:
+    """Make the partition's table in the namespace, at once (one transaction); replaces one of the same name."""
+    call(argv_inside(namespace, ["nft", "-f", "-"]), text=_script(table_name(partition), drops))
 
 
-def remove(namespace: str, cut: str) -> bool:
-    """Remove the cut's table; False if there is none."""
-    return remove_table(namespace, table_name(cut))
+def remove(namespace: str, partition: str) -> bool:
+    """Remove the partition's table; False if there is none."""
+    return remove_table(namespace, table_name(partition))
 
 
 def remove_table(namespace: str, table: str) -> bool:

@@ -30,7 +30,7 @@ class Detour:
 
 
 def install(namespace: str, name: str, detours: Sequence[Detour]) -> None:
-    """Make the table of *name* in the namespace, at once; it is removed as that of a cut (``nft.remove``)."""
+    """Make the table of *name* in the namespace, at once; it is removed as that of a partition (``nft.remove``)."""
     call(argv_inside(namespace, ["nft", "-f", "-"]), text=_script(nft.table_name(name), detours))
 
 

@@ -1,8 +1,8 @@
 """What a power cut really took: the files as the cache showed them, against the files that the platter gave back.
 
-Question: did the cut bite? A snapshot of the folder is taken while the process is stopped and before the disk is shut
-down, so it shows what every reader would have seen; ``lost_between`` compares it with the folder after the remount.
-A cut with nothing lost is possible (SYNC_FLUSH and a quiet moment) and is told as zero.
+Question: did the power cut take effect? A snapshot of the folder is taken while the process is stopped and before the
+disk is shut down, so it shows what every reader would have seen; ``lost_between`` compares it with the folder after the
+remount. A power cut with nothing lost is possible (SYNC_FLUSH and a quiet moment) and is told as zero.
 
 Limits. Holes are not read and count as zeros; what is kept in memory is the written part of the files (bounded by the
 size of the disk). A byte that was changed and happens to be equal again is not counted.

@@ -74,7 +74,7 @@ class ClientPeer(Protocol):
         """A life has begun; *write* sends to its standard input."""
 
     def on_output(self, data: bytes) -> None:
-        """Bytes from its standard output, cut anywhere."""
+        """Bytes from its standard output, split anywhere."""
 
     def on_ended(self) -> None:
         """The process has ended, and all that it said was handed over."""

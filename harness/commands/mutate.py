@@ -24,7 +24,7 @@ examples:
   mqchaos mutate                              400 mutants of a fixed draw; go on where the last call ended
   mqchaos mutate --count 80 --for 10m         at most ten minutes of it
   mqchaos mutate --room replication --list    which mutants would be drawn
-  mqchaos mutate --only 9f3c --seconds 300    one mutant (its id may be cut short), by more units
+  mqchaos mutate --only 9f3c --seconds 300    one mutant (the beginning of its id is enough), by more units
   mqchaos mutate --scores                     what is measured so far
 
 exit codes:

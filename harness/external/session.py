@@ -71,7 +71,7 @@ class Session:
         return len(self._waiting)
 
     def feed(self, data: bytes) -> None:
-        """Bytes from its standard output, cut anywhere."""
+        """Bytes from its standard output, split anywhere."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > LINE_MAX_BYTES:
             raise ClusterError(f"{self.client} said a line without an end", place=f"line {self._line_count + 1}")

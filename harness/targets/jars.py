@@ -148,7 +148,7 @@ def _sum(said: Iterable[str]) -> str:
 
 
 def _complaint(said: Iterable[str]) -> str:
-    """Maven's first sentence, cut to a line or two; even in batch mode it may begin with an escape code."""
+    """Maven's first sentence, shortened to a line or two; even in batch mode it may begin with an escape code."""
     lines = list(said)
     errors = [line.partition("[ERROR] ")[2].strip() for line in lines]
     complaint = next((error for error in errors if error), " ".join(lines).strip()[-COMPLAINT_MAX:])

@@ -7,7 +7,7 @@ each watching node, so that the moment a broker enters or leaves *its* view is k
 RocketMQ would make of it follows from that and its 30 s. Each answer is an op ``route``: ``node`` the NameServer that
 was asked, ``count`` the number of brokers with a master in the route, ``detail`` the route (broker → ids, queues).
 
-Limits. The views are those of clients: a NameServer that is cut off from them is silent, whatever it knows.
+Limits. The views are those of clients: a NameServer that is separated from them is silent, whatever it knows.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Question: which queues has this topic, where is that broker, and when does a cli
 Model (RocketMQ: MQClientInstance). Routes are asked for when a topic is first used and then every 30 s for every topic
 in use; nobody tells a client of changes. An answer TOPIC_NOT_EXIST or none at all leaves the old route as it is, so a
 client whose NameServers are all gone goes on with what it knows. A topic that nobody knows may borrow the route of the
-template topic (TBW102), cut to four queues a broker by default: that is how a send makes a topic. Addresses of brokers
-are those of the last routes; every 30 s those that no route names any more are dropped.
+template topic (TBW102), reduced to four queues a broker by default: that is how a send makes a topic. Addresses of
+brokers are those of the last routes; every 30 s those that no route names any more are dropped.
 
 Limits. One question a topic is under way at a time; who asks meanwhile waits for the same answer.
 """
@@ -55,7 +55,7 @@ class RouteTable:
         self._ask(env, topic, topic, done)
 
     def borrow(self, env: Environment, topic: str, template: str, queues: int, done: OnRoute) -> None:
-        """Give *topic* the route of *template*, cut to the *queues* a broker that a new topic would get."""
+        """Give *topic* the route of *template*, reduced to the *queues* a broker that a new topic would get."""
         self._ask(env, topic, template, done, queues)
 
     def refresh_all(self, env: Environment) -> None:

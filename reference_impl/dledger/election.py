@@ -1,6 +1,6 @@
 """Votes: who may be elected, who asks when, and what a round of votes comes to.
 
-Question: how does a group find its leader, and how does a member that is cut off not disturb it?
+Question: how does a group find its leader, and how does a member that is separated not disturb it?
 
 Model (DLedger: DLedgerLeaderElector). A candidate asks all, itself included; it goes up a term only after a round in
 which a quorum of valid answers gave it no leader. So a member that nobody answers asks in the same term for ever, and

@@ -5,7 +5,7 @@ Question: what did the other end say, whatever TCP did to the borders?
     slave ──► master    8 bytes: the end of the slave's log
     master ──► slave    12 bytes: log offset (8), size (4), then *size* bytes of the log; size 0: a heartbeat
 
-All numbers are signed and big-endian. Records may be cut anywhere by frames; frames never cross a log file.
+All numbers are signed and big-endian. Records may be split anywhere by frames; frames never cross a log file.
 RocketMQ: HAConnection, HAService.HAClient.
 """
 

@@ -105,7 +105,7 @@ class Disk:
             os.ftruncate(descriptor, size)
 
     def truncate(self, file: str, size: int) -> None:
-        """Cut or extend with zeros."""
+        """Truncate or extend with zeros."""
         os.ftruncate(self._open_or_create(file), size)
 
     def delete(self, file: str) -> None:

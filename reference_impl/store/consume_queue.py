@@ -156,7 +156,7 @@ class ConsumeQueue:
         self.max_physical = end if physical_end is None else min(end, physical_end)
 
     def truncate(self, env: Environment, physical_end: int) -> None:
-        """Cut all units of records at or behind *physical_end*. RocketMQ: ConsumeQueue#truncateDirtyLogicFiles.
+        """Truncate all units of records at or behind *physical_end*. RocketMQ: ConsumeQueue#truncateDirtyLogicFiles.
 
         One difference: an empty first unit of a file is no unit here. RocketMQ does not look at its size and counts it,
         which leaves a slot without a message where a power cut took the content of a new file but not its name.

@@ -56,7 +56,7 @@ class ConsumeQueues:
         return max((queue.max_physical for queue in self._queues.values()), default=-1)
 
     def truncate(self, env: Environment, physical_end: int) -> None:
-        """Cut what points at or behind *physical_end*."""
+        """Truncate what points at or behind *physical_end*."""
         for queue in self._queues.values():
             queue.truncate(env, physical_end)
 

@@ -9,9 +9,9 @@ Model (RocketMQ: DefaultMessageStore#load, CommitLog#recoverNormally, #recoverAb
                         time, else from the first file; every good record is dispatched again, what is there is skipped
 
     then, both: the log ends at T, behind the last good record. Later files go; bytes behind T in its own file stay.
-    Queues that point at or behind T are cut. A log without files destroys all queues. Whatever lies behind the last
-    position that any queue knows is dispatched. The table of next queue offsets is the queues' own ends, so that the
-    offsets of lost messages are given again.
+    Queues that point at or behind T are truncated. A log without files destroys all queues. Whatever lies behind the
+    last position that any queue knows is dispatched. The table of next queue offsets is the queues' own ends, so that
+    the offsets of lost messages are given again.
 
 A later file that begins with a whole record is not deleted, as RocketMQ does, but moved to ``set-aside``: a damaged
 record may have ended the scan, and what is behind it may be all there.

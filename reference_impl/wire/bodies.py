@@ -93,7 +93,7 @@ class ClusterInfo(msgspec.Struct, rename="camel"):
 
 def write_route(route: TopicRouteData, *, strict: bool = True) -> bytes:
     """Quoted broker ids for those who asked by version 401 or later, bare ones for older clients; never a blank,
-    because the Go client cuts addresses out of the text."""
+    because the Go client takes addresses out of the text."""
     return write_json(route) if strict else write_dialect(route)
 
 

@@ -6,7 +6,7 @@
     ...        body
 
 Question: which bytes does a command become, and which command were these bytes? Pure functions and one small buffer,
-:class:`FrameDecoder`, that cuts a byte stream into frames.
+:class:`FrameDecoder`, that splits a byte stream into frames.
 
 Model. A :class:`Command` is a request or an answer; ``flag`` bit 0 says answer, bit 1 says one-way. JSON keys are
 written in alphabetical order, compact, every ext field a text, absent members left out, exactly as Java does
@@ -294,7 +294,7 @@ def _binary_fields(header: bytes, position: int, end: int) -> dict[str, str]:
 
 
 class FrameDecoder:
-    """Cuts a stream into commands. After a :class:`RemoteWireError` the stream is lost: close the connection.
+    """Splits a stream into commands. After a :class:`RemoteWireError` the stream is lost: close the connection.
 
     ``feed`` hands over the commands of all frames that are complete, then raises for a bad one behind them. A bad
     length is found as soon as its word is there, so that nothing is buffered for it (a TLS hello, first byte 0x16,

@@ -229,7 +229,7 @@ class Remoting:
             self._forget(env, connection)
 
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
-        """Cut into frames; answers go to their calls, requests to the handler."""
+        """Split into frames; answers go to their calls, requests to the handler."""
         connection = self._connections.get(link)
         if connection is None:
             return

@@ -40,7 +40,7 @@ COMMITTING: Final = "SELECT DISTINCT run, `group` FROM ops WHERE f = 'commit_off
 
 SMALL_OPS: Final = 2_000_000
 OPS_A_PARTITION: Final = 1_000_000
-"""A shuffle of a large lake is cut so that a partition fits in memory beside its neighbours."""
+"""A shuffle of a large lake is split so that a partition fits in memory beside its neighbours."""
 
 _SPARK_TYPES: Final = {
     pa.int64(): "bigint",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.backends.backend import Target
 from harness.errors import BackendUnavailable
 from harness.targets.reference import ReferenceTarget
@@ -29,7 +29,7 @@ TOPIC_NOT_EXIST = 17
 FLUSHED_NS = 5 * SECOND
 """Ten of ASYNC_FLUSH's periods of 500 ms: what was sent before is on the disk, on a busy machine, too."""
 CUTS_MAX = 3
-"""A cut that falls into a flush takes nothing: the process stands still only when its force is over."""
+"""A power cut that falls into a flush takes nothing: the process stands still only when its force is over."""
 
 TARGETS = [
     pytest.param(ReferenceTarget(), id="reference"),
@@ -76,11 +76,11 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
     cluster.perform(levers.resume, "broker-a-0")
     assert code_of(cluster.pull(0, 0)) == 0
 
-    cluster.perform(levers.cut, Cut("cut", ("client-1",), ("broker-a-0",), "broker"))
+    cluster.perform(levers.partition, LinkSet("f1", ("client-1",), ("broker-a-0",), "broker"))
     assert not cluster.perform(levers.reaches, "client-1", "broker-a-0", "broker")
     assert code_of(cluster.pull(0, 0, timeout_ns=500 * MS)) in ("timeout", "connect")
     assert code_of(cluster.pull(0, 0, client="client-2")) == 0
-    cluster.perform(levers.uncut, "cut")
+    cluster.perform(levers.heal_partition, "f1")
     assert cluster.perform(levers.reaches, "client-1", "broker-a-0", "broker")
 
     cluster.perform(levers.kill, "broker-a-0")
@@ -95,11 +95,12 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
 @pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluster: PlainCluster) -> None:
     losses = (lost_by_power_cut(async_cluster, first) for first in range(0, CUTS_MAX * 10_000, 10_000))
-    assert any(losses), "what was sent just before a cut is not on the disk"
+    assert any(losses), "what was sent just before a power cut is not on the disk"
 
 
 def lost_by_power_cut(cluster: PlainCluster, first: int) -> int:
-    """How many messages a cut takes: of 500 long before it none, and of a stream that goes on nothing but its end."""
+    """How many messages a power cut takes: of 500 long before it none, and of a stream that goes on nothing but its
+    end."""
     early = cluster.send(range(first, first + 500))
     cluster.backend.run_until(lambda: False, cluster.backend.now() + FLUSHED_NS)
     late = cluster.keep_sending(range(first + 500, first + 9_000))

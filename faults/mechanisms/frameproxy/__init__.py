@@ -1,7 +1,7 @@
 """A TCP proxy of our own that knows RocketMQ's frames, with toxiproxy's HTTP interface.
 
-Question: how is the link between two nodes made slow, cut or lossy by somebody who is not root, and how is exactly the
-third answer to a send dropped, or one request delivered twice? By a proxy in between. It runs wherever Python runs.
+Question: how is the link between two nodes made slow, silent or lossy by somebody who is not root, and how is exactly
+the third answer to a send dropped, or one request delivered twice? By a proxy in between. It runs wherever Python runs.
 
     frames.py    where does a frame begin, what does its header say?
     toxics.py    what can be asked for: toxiproxy's seven toxics, and two of ours (jam, frames)

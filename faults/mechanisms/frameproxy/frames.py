@@ -76,7 +76,7 @@ class Boundaries:
 
 
 class Splitter:
-    """Cuts a stream that starts at a boundary into frames."""
+    """Splits a stream that starts at a boundary into frames."""
 
     def __init__(self) -> None:
         self.rest = b""

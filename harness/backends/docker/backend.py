@@ -2,7 +2,7 @@
 
 Question: what is different from plain processes? Who starts them (an engine) and who keeps their networks (containers
 that sleep). Everything else is shared with the process backend (``harness/backends/process/world.py``): a container is
-a process of the same kernel, so signals, states, cuts, disks that lose their power, failing forces and clocks are the
+a process of the same kernel, so signals, states, partitions, disks that lose their power, failing forces and clocks are the
 same mechanisms with the same probes.
 
 Limits. Linux, root, a local engine (``faults/mechanisms/engine.py`` says which).

@@ -1,9 +1,9 @@
 """A network of containers: one container a node that only holds the node's network, as a machine holds its card.
 
-Question: a node is killed and started again while it is cut off. Do its rules and its address survive? A container's
+Question: a node is killed and started again while it is isolated. Do its rules and its address survive? A container's
 network namespace dies with it; rules put again after a start would let packets through meanwhile. So a node is two
 containers: ``NODE-net`` sleeps and owns the namespace with the fixed address, and the node's own container joins it.
-Cuts are then the same nftables tables as those of the process backend, reached as ``/proc/PID/ns/net``.
+Partitions are then the same nftables tables as those of the process backend, reached as ``/proc/PID/ns/net``.
 
     mqc-RUN            a network of the engine, *internal*: no way out, nothing published
     mqc-RUN-NODE-net   one a server node, one for all clients (an address each)
@@ -64,7 +64,7 @@ class ContainerNetwork(NamespaceNetwork):
         """The container that holds the node's network."""
         return f"{self._name}-{node}-net"
 
-    def uncut_steps(self, name: str) -> list[HealStep]:
+    def heal_partition_steps(self, name: str) -> list[HealStep]:
         """Nothing: the rules die with the namespaces, whose undo steps exist since they were made."""
         return []
 

@@ -94,7 +94,7 @@ class HostedClient:
 
     def _mortal(self) -> Callable[[], Role]:
         if self._again is None:
-            raise LeverRefused(f"{self.name} lives in the harness's own process", "pause it, or cut its network")
+            raise LeverRefused(f"{self.name} lives in the harness's own process", "pause it, or isolate it")
         return self._again
 
     def _in_loop(self, action: Callable[[], None]) -> None:

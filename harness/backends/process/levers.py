@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from faults.errors import InjectionFailed
-from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
 from faults.mechanisms import decay, faketime, pidfd, sockets, undo
 from harness.backends.process.contents import copy_forced, empty, files_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
@@ -173,13 +173,13 @@ class ProcessLevers:
         faketime.check_shown(server.clock)
         return faketime.ahead(server.clock)
 
-    def cut(self, cut: Cut) -> None:
-        for node in (*cut.left, *cut.right):
+    def partition(self, links: LinkSet) -> None:
+        for node in (*links.left, *links.right):
             self._known(node)
-        self._network.cut(cut)
+        self._network.partition(links)
 
-    def uncut(self, name: str) -> None:
-        self._network.uncut(name)
+    def heal_partition(self, name: str) -> None:
+        self._network.heal_partition(name)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
@@ -187,21 +187,21 @@ class ProcessLevers:
     def connects(self, source: str, target: str, port_class: PortClass) -> bool:
         return connects(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
 
-    def connections(self, between: Cut) -> frozenset[str]:
+    def connections(self, between: LinkSet) -> frozenset[str]:
         return sockets.established(*self._ends_of(between))
 
-    def reset_connections(self, between: Cut) -> None:
+    def reset_connections(self, between: LinkSet) -> None:
         sockets.reset(*self._ends_of(between))
 
-    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
+    def heal_steps(self, state: str, node_or_partition: str) -> list[HealStep]:
         """Those of processes and disks exist since these were made; left are a sleep, a tracer and a partition."""
-        if node_or_cut not in self.nodes():
-            return self._network.uncut_steps(node_or_cut)
+        if node_or_partition not in self.nodes():
+            return self._network.heal_partition_steps(node_or_partition)
         if state == "failing":
-            return [self._forces.heal_step(node_or_cut)]
-        if node_or_cut in self._clients:
+            return [self._forces.heal_step(node_or_partition)]
+        if node_or_partition in self._clients:
             return []  # ends with us
-        process = self._server(node_or_cut).process if state == "paused" else None
+        process = self._server(node_or_partition).process if state == "paused" else None
         return [undo.continue_process(process)] if process else []
 
     # -- how -------------------------------------------------------------------------------------------------------
@@ -211,8 +211,8 @@ class ProcessLevers:
             raise UsageError(f"no node {node!r}", hint=f"known: {', '.join(self.nodes())}")
         return node
 
-    def _ends_of(self, between: Cut) -> tuple[list[str], list[str], list[str], PortClass]:
-        """Namespaces and addresses of both sides."""
+    def _ends_of(self, between: LinkSet) -> tuple[list[str], list[str], list[str], PortClass]:
+        """Namespaces and addresses of both links."""
         left, right = ([self._known(node) for node in side] for side in (between.left, between.right))
         namespaces = list(dict.fromkeys(self._network.namespace(node) for node in (*left, *right)))
         ours, theirs = ([self._network.host(node) for node in side] for side in (left, right))

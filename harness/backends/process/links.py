@@ -24,7 +24,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from faults.errors import InjectionFailed
-from faults.levers import Cut, LeverRefused
+from faults.levers import LeverRefused, LinkSet
 from faults.mechanisms import netns, nft, redirect, undo
 from faults.mechanisms.redirect import Detour
 from harness.backends.process.network import NamespaceNetwork
@@ -87,7 +87,7 @@ class Links:
         self._idle: dict[Way, tuple[_Server, str]] = {}
         """Proxies of healed faults, under connections that go on."""
 
-    def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
+    def shape_links(self, link: LinkSet, toxic: str, attributes: Mapping[str, int | str]) -> None:
         ways = self._ways(link)
         self._check_free(link, ways)
         shaped = self._shaped[link.name] = _Shaped()
@@ -146,12 +146,12 @@ class Links:
 
     # -- how -------------------------------------------------------------------------------------------------------
 
-    def _ways(self, link: Cut) -> list[Way]:
+    def _ways(self, link: LinkSet) -> list[Way]:
         """All connections that may be made across the link."""
         pairs = [pair for a in link.left for b in link.right for pair in ((a, b), (b, a))]
         return [(a, b, port) for a, b in pairs for port in self._ports(b, link)]
 
-    def _check_free(self, link: Cut, ways: Sequence[Way]) -> None:
+    def _check_free(self, link: LinkSet, ways: Sequence[Way]) -> None:
         if not ways:
             raise InjectionFailed("nobody on either side of this link serves the other")
         for name, shaped in self._shaped.items():
@@ -166,7 +166,7 @@ class Links:
                 with netns.inside(self._network.namespace(server.node)):
                     server.client.destroy(proxy)
 
-    def _ports(self, target: str, link: Cut) -> Sequence[int]:
+    def _ports(self, target: str, link: LinkSet) -> Sequence[int]:
         """Those of the class that the target listens on."""
         kind = self._kind_of(target)
         serves = {"broker": ("broker", "ha"), "namesrv": ("namesrv",)}.get(kind, ())
@@ -232,7 +232,7 @@ class NoLinks:
     def __init__(self, why: str) -> None:
         self._why = why
 
-    def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
+    def shape_links(self, link: LinkSet, toxic: str, attributes: Mapping[str, int | str]) -> None:
         raise LeverRefused("a proxy on a link needs a network of its own for every node", self._why)
 
     def unshape_links(self, name: str) -> None:

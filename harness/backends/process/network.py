@@ -1,18 +1,18 @@
 """How nodes and clients reach each other: namespaces with a bridge, or plain loopback.
 
 Question: what is a node's address, in which network does its process run, where are a client's sockets made, and how is
-a cut made and seen?
+a partition made and seen?
 
                      NamespaceNetwork (root)                     LoopbackNetwork (any user)
     server node      its own namespace, 10.77.1.x                127.x.y.1 …, the host's network
     client           one namespace for all, an address each      127.x.y.101 …
-    cut              nft tables at both ends                     refused
+    partition        nft tables at both ends                     refused
     probe            a real connect made in the source's         a real connect from the source's address
                      namespace
 
 ``reaches`` asks "does what *source* sends get to *target*?" and answers by sending: first a TCP connect to the port
 that the class stands for. Connected or refused, something came back: yes. Silence has two readings, the way there or
-the way back is cut; a UDP datagram to a socket of our own in the target's namespace tells which.
+the way back is blocked; a UDP datagram to a socket of our own in the target's namespace tells which.
 
 Limits. IPv4. On loopback two runs choose different second and third bytes by chance; a port that is taken is noticed
 when the node is started.
@@ -25,7 +25,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from faults.levers import Cut, HealStep, LeverRefused, PortClass
+from faults.levers import HealStep, LeverRefused, LinkSet, PortClass
 from faults.mechanisms import netns, nft, undo
 from harness.backends.process.undo_steps import UndoSteps
 
@@ -62,11 +62,11 @@ class Network(Protocol):
     def namespace(self, node: str) -> str:
         """The one that the node's sockets are in; refused where it has none of its own."""
 
-    def cut(self, cut: Cut) -> None: ...
+    def partition(self, links: LinkSet) -> None: ...
 
-    def uncut(self, name: str) -> None: ...
+    def heal_partition(self, name: str) -> None: ...
 
-    def uncut_steps(self, name: str) -> list[HealStep]: ...
+    def heal_partition_steps(self, name: str) -> list[HealStep]: ...
 
 
 class NamespaceNetwork:
@@ -99,18 +99,18 @@ class NamespaceNetwork:
     def open_socket(self, node: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
         return netns.open_socket(self.namespace(node), kind)
 
-    def cut(self, cut: Cut) -> None:
-        left, right = self._hosts_of(cut.left), self._hosts_of(cut.right)
-        drops = [nft.Drop(left, right, cut.port_class, cut.only_new)]
-        drops += [] if cut.one_way else [nft.Drop(right, left, cut.port_class, cut.only_new)]
-        for namespace in dict.fromkeys(self.namespace(node) for node in (*cut.left, *cut.right)):
-            nft.install(namespace, cut.name, drops)
+    def partition(self, links: LinkSet) -> None:
+        left, right = self._hosts_of(links.left), self._hosts_of(links.right)
+        drops = [nft.Drop(left, right, links.port_class, links.only_new)]
+        drops += [] if links.one_way else [nft.Drop(right, left, links.port_class, links.only_new)]
+        for namespace in dict.fromkeys(self.namespace(node) for node in (*links.left, *links.right)):
+            nft.install(namespace, links.name, drops)
 
-    def uncut(self, name: str) -> None:
+    def heal_partition(self, name: str) -> None:
         for namespace in self._namespaces.values():
             nft.remove(namespace, name)
 
-    def uncut_steps(self, name: str) -> list[HealStep]:
+    def heal_partition_steps(self, name: str) -> list[HealStep]:
         return [undo.delete_nft_table(namespace, nft.table_name(name)) for namespace in self._namespaces.values()]
 
     def _make(self, node: str, hosts: Sequence[str]) -> str:
@@ -160,13 +160,13 @@ class LoopbackNetwork:
     def namespace(self, node: str) -> str:
         raise LeverRefused("what is done to connections of a node needs a namespace for every node", self._why)
 
-    def cut(self, cut: Cut) -> None:
-        raise LeverRefused("a network cut needs a namespace for every node", self._why)
+    def partition(self, links: LinkSet) -> None:
+        raise LeverRefused("a partition needs a network namespace for every node", self._why)
 
-    def uncut(self, name: str) -> None:
+    def heal_partition(self, name: str) -> None:
         """There never was one."""
 
-    def uncut_steps(self, name: str) -> list[HealStep]:
+    def heal_partition_steps(self, name: str) -> list[HealStep]:
         return []
 
 

@@ -18,7 +18,7 @@ def capabilities() -> Capabilities:
     """``harness.backends.table.Offer``."""
     has = machine.scan()
     network = Ability(
-        "a network namespace for every node", has.namespaces, "a cut needs a network of its own for every node"
+        "a network namespace for every node", has.namespaces, "a partition needs a network of its own for every node"
     )
     connections = Ability(
         "ss, in the nodes' namespaces", has.namespaces, "to end connections needs a network of its own for every node"

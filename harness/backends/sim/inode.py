@@ -62,7 +62,7 @@ class NameChange(NamedTuple):
 
 
 def by_page(offset: int, data: bytes) -> list[tuple[int, bytes]]:
-    """Cut a write at page borders: (offset, bytes) a page."""
+    """Split a write at page borders: (offset, bytes) a page."""
     if offset // PAGE == (offset + len(data) - 1) // PAGE:
         return [(offset, data)]
     pieces = []

@@ -3,7 +3,7 @@
 Question: which faults can a plan ask of the simulator, and what exactly do they do?
 
 Model. Acts take effect at the present virtual instant. ``stop`` and ``reaches`` let the world run, bounded, until they
-know. Names of network faults (``Cut.name``) are unique per kind; healing goes by them and never fails.
+know. Names of network faults (``LinkSet.name``) are unique per kind; healing goes by them and never fails.
 
 Limits. A client's process is the harness's own: it can be killed, stopped and started only where the harness knows how
 its next life begins, and has no power to cut. Nothing here is drawn but which bits rot (``decay/<node>``).
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from faults.levers import Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
 from faults.mechanisms.decay import SECTOR, is_of_log, sector_before_end
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
@@ -95,44 +95,45 @@ class SimLevers:
 
     # -- network -----------------------------------------------------------------------------------------------------
 
-    def cut(self, cut: Cut) -> None:
-        self._check(cut)
-        self._world.weather.cut(cut)
+    def partition(self, links: LinkSet) -> None:
+        self._check(links)
+        self._world.weather.partition(links)
 
-    def uncut(self, name: str) -> None:
-        self._world.weather.uncut(name)
+    def heal_partition(self, name: str) -> None:
+        self._world.weather.heal_partition(name)
 
-    def jam(self, cut: Cut) -> None:
+    def jam(self, links: LinkSet) -> None:
         """Hold what is sent between the two groups; deliver it later, in order."""
-        self._check(cut)
-        self._world.weather.jam(cut)
+        self._check(links)
+        self._world.weather.jam(links)
 
     def unjam(self, name: str) -> None:
         """Deliver what was held; no error if there is no such jam."""
         self._world.net.unjam(name)
 
-    def slow_link(self, cut: Cut, factor: int, extra_ns: int = 0) -> None:
+    def slow_link(self, links: LinkSet, factor: int, extra_ns: int = 0) -> None:
         """Latencies between the two groups times *factor* plus *extra_ns* (all port classes)."""
-        self._check(cut)
-        self._world.weather.slow(cut, _positive(factor), extra_ns)
+        self._check(links)
+        self._world.weather.slow(links, _positive(factor), extra_ns)
 
     def unslow_link(self, name: str) -> None:
         """As fast as before; no error if it was not slowed."""
         self._world.weather.unslow(name)
 
-    def connections(self, between: Cut) -> frozenset[str]:
+    def connections(self, between: LinkSet) -> frozenset[str]:
         self._check(between)
         return frozenset(map(str, self._world.net.connections(between)))
 
-    def reset_connections(self, between: Cut) -> None:
+    def reset_connections(self, between: LinkSet) -> None:
         """Reset the live connections between the two groups at both ends."""
         self._check(between)
         self._world.net.reset(between)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
-        """One datagram through the same path, cuts and jams as everything else; *one way*, so it tells one-way cuts.
+        """One datagram through the same path, partitions and jams as everything else; *one way*, so it tells those of
+        one way.
 
-        ``any`` is a port of no class, which only cuts of ``any`` hit. A lost datagram is told at the moment of its
+        ``any`` is a port of no class, which only faults of ``any`` hit. A lost datagram is told at the moment of its
         arrival: a world that knows need not wait for a second to pass.
         """
         return self._told_of(self._world.net.probe, source, target, port_class)
@@ -143,12 +144,12 @@ class SimLevers:
 
     def _told_of(self, send: _Probe, source: str, target: str, port_class: PortClass) -> bool:
         told: list[bool] = []
-        self._check(Cut("probe", (source,), (target,)))
+        self._check(LinkSet("probe", (source,), (target,)))
         bit = OTHER if port_class == "any" else PORT_CLASS_BITS[port_class]
         send(source, target, bit, told.append)
         return self._world.run_until(lambda: bool(told), self._world.now() + PROBE_BOUND_NS) and told[0]
 
-    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
+    def heal_steps(self, state: str, node_or_partition: str) -> list[HealStep]:
         """Nothing of this world outlives the process."""
         return []
 
@@ -299,8 +300,8 @@ class SimLevers:
             raise LeverRefused(f"cannot {verb} {node}: a client lives in the harness's own process", hint)
         return home
 
-    def _check(self, cut: Cut) -> None:
-        for name in (*cut.left, *cut.right):
+    def _check(self, links: LinkSet) -> None:
+        for name in (*links.left, *links.right):
             self._world.node(name)
 
     def _faults(self, node: str) -> DiskFaults:

@@ -50,7 +50,7 @@ class NetModel:
     orphan_give_up_ns: int = 100 * SECOND
     """Linux: tcp_orphan_retries = 8: how long the kernel goes on for a process that is gone."""
     unacknowledged_bytes_max: int = 64 * 1024
-    """What still arrives while acknowledgements are cut (one-way cut of the other direction): one window."""
+    """What still arrives while acknowledgements are dropped (one-way partition of the other direction): one window."""
     syn_retry_ns: int = SECOND
     """Linux: 1 s, then 2 s, 4 s …"""
     connect_timeout_ns: int = 3 * SECOND

@@ -1,4 +1,4 @@
-"""TCP between simulated hosts: streams that arrive late, in pieces, after a cut, or never.
+"""TCP between simulated hosts: streams that arrive late, in pieces, after a partition, or never.
 
 Question: when does what one role sends reach another, and what do both learn when it does not?
 
@@ -9,11 +9,11 @@ step sends on one flow travels as one segment, and now and then arrives in two p
                  nobody answers; ``on_closed`` after the connect timeout
     kill, close  the kernel sends FIN behind what was already sent; the other end gets ``on_closed``. Whoever sends to
                  a process that is gone is reset
-    cut          silence, no reset. The flow stalls, retries after 0.2 s · 2^n, and delivers everything in order at the
+    partition    silence, no reset. The flow stalls, retries after 0.2 s · 2^n, and delivers everything in order at the
                  first retry after the heal; after about 924 s its sender gives up (``on_closed``). Where only the
-                 acknowledgements are cut, one window still arrives
+                 acknowledgements are dropped, one window still arrives
     jam          held, then delivered in order as soon as the jam ends
-    no power     silence as in a cut; once the host is up again, what is retried there is reset
+    no power     silence as in a partition; once the host is up again, what is retried there is reset
     paused       the kernel still answers; the role finds everything when it goes on
 
 Limits. No congestion control, no half-close, no keep-alive; unread bytes are limited only by the budget (a sender is
@@ -27,7 +27,7 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Protocol
 
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.backends.sim.models import Budgets, NetModel
 from harness.backends.sim.scheduler import Scheduler
 from harness.backends.sim.weather import OTHER, PORT_CLASS_BITS, Path, Weather
@@ -146,9 +146,9 @@ class SimNet:
         if arrival <= flow.last_arrival:
             arrival = flow.last_arrival + 1
         if bits >> 10 < self._split_below and size > 1:
-            cut = path.rng.randrange(1, size)
-            heappush(self._heap, (arrival, self._next(), flow.arrive, flow, data[:cut]))
-            data = data[cut:]
+            split = path.rng.randrange(1, size)
+            heappush(self._heap, (arrival, self._next(), flow.arrive, flow, data[:split]))
+            data = data[split:]
             arrival += path.latencies[path.draw(10)]
         flow.last_arrival = arrival = arrival + size * self._byte_ns
         heappush(self._heap, (arrival, self._next(), flow.arrive, flow, data))
@@ -172,13 +172,13 @@ class SimNet:
 
     # -- what is done to it ----------------------------------------------------------------------------------------
 
-    def connections(self, cut: Cut) -> frozenset[int]:
+    def connections(self, links: LinkSet) -> frozenset[int]:
         """Numbers of the live connections between two groups of nodes."""
-        return frozenset(min(flow.number, _number_of(flow.reverse)) for flow in self._between(cut))
+        return frozenset(min(flow.number, _number_of(flow.reverse)) for flow in self._between(links))
 
-    def reset(self, cut: Cut) -> int:
+    def reset(self, links: LinkSet) -> int:
         """Reset the live connections between two groups of nodes, at both ends; returns how many flows died."""
-        doomed = self._between(cut)
+        doomed = self._between(links)
         for flow in doomed:
             for side in (flow, flow.reverse):
                 if side is not None and not side.dead:
@@ -186,9 +186,9 @@ class SimNet:
                     side.source.take_closed(side.source_link, None)
         return len(doomed)
 
-    def _between(self, cut: Cut) -> list[Flow]:
-        bits = PORT_CLASS_BITS[cut.port_class]
-        return [flow for path in self.weather.paths(cut) for flow in path.flows.values() if flow.bit & bits]
+    def _between(self, links: LinkSet) -> list[Flow]:
+        bits = PORT_CLASS_BITS[links.port_class]
+        return [flow for path in self.weather.paths(links) for flow in path.flows.values() if flow.bit & bits]
 
     def unjam(self, name: str) -> None:
         """Stop holding; what was held arrives now, in order, flow by flow."""
@@ -319,7 +319,7 @@ class SimNet:
         return False
 
     def _unacknowledged(self, flow: Flow) -> int:
-        """Bytes delivered since the acknowledgements were cut; a new cut begins anew."""
+        """Bytes delivered since acknowledgements were dropped; a new partition begins anew."""
         if flow.loss_count != flow.path.back.loss_count:
             flow.loss_count, flow.unacknowledged = flow.path.back.loss_count, 0
         return flow.unacknowledged

@@ -1,8 +1,8 @@
-"""Which port class a port of a node belongs to: what ``cut(…, port_class="ha")`` means.
+"""Which port class a port of a node belongs to: what ``LinkSet(…, port_class="ha")`` means.
 
 Question: is 10912 of this node its HA port? It depends on the node's properties, with RocketMQ's defaults.
 
-Limits. Ports that no property names are class ``other`` and are cut only by ``any``.
+Limits. Ports that no property names are class ``other`` and only ``any`` hits them.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Sparse:
         return sum(1 for number, _, _, _ in _pieces(offset, size) if number not in self.chunks)
 
     def resize(self, size: int) -> int:
-        """Cut or extend with zeros; returns how many chunks were given back."""
+        """Truncate or extend with zeros; returns how many chunks were given back."""
         freed = 0
         if size < self.size:
             keep, start = divmod(size, CHUNK)
@@ -95,7 +95,7 @@ class Sparse:
         return twin
 
     def extents(self) -> Iterator[tuple[int, bytes]]:
-        """(offset, bytes) of every chunk that holds more than zeros, ascending, cut at the end of the file."""
+        """(offset, bytes) of every chunk that holds more than zeros, ascending, up to the end of the file."""
         for number in sorted(self.chunks):
             chunk = self.chunks[number]
             if chunk != _EMPTY:
@@ -103,7 +103,7 @@ class Sparse:
 
 
 def _pieces(offset: int, size: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut a range at chunk borders: (chunk number, start in the chunk, start in the range, length)."""
+    """Split a range at chunk borders: (chunk number, start in the chunk, start in the range, length)."""
     at = 0
     while at < size:
         number, start = divmod(offset + at, CHUNK)

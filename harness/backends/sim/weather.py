@@ -2,10 +2,11 @@
 
 Question: does a packet from this host to that one, on this class of port, get through now?
 
-Model. A path is a directed pair of nodes. A *cut* drops what arrives while it lasts, both ways or one way, on some port
-classes; a *jam* holds it; a *slowdown* multiplies latencies; a host without power answers nothing. Each is named, so
-that healing one leaves the others. From these every path derives two bit masks, ``lost`` and ``held``, and their union
-with the lost mask of the way back, ``trouble``: the one thing that the hot path of a healthy segment looks at.
+Model. A path is a directed pair of nodes. A *partition* drops what arrives while it lasts, both ways or one way, on
+some port classes; a *jam* holds it; a *slowdown* multiplies latencies; a host without power answers nothing. Each is
+named, so that healing one leaves the others. From these every path derives two bit masks, ``lost`` and ``held``, and
+their union with the lost mask of the way back, ``trouble``: the one thing that the hot path of a healthy segment looks
+at.
 
 Limits. Nothing is lost, duplicated or reordered at random: TCP hides that from the roles, and what it leaves visible
 (delay) is in the latencies. A node always reaches itself.
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import TYPE_CHECKING
 
-from faults.levers import Cut, PortClass
+from faults.levers import LinkSet, PortClass
 from harness.backends.sim.models import LATENCY_STEPS, NetModel, latency_table
 from harness.backends.sim.seeds import Seeds
 
@@ -46,7 +47,7 @@ class Path:
         self.closed = 0
         """On which port classes nothing gets through that opens a connection."""
         self.loss_count = 0
-        """How often ``lost`` has changed; tells one cut from the next."""
+        """How often ``lost`` has changed; tells one partition from the next."""
         self.back: Path = self
         self.flows: dict[int, Flow] = {}
         """Live directions of connections, by number, in the order of their making."""
@@ -63,9 +64,9 @@ class Weather:
         self.model = model
         self._seeds = seeds
         self._paths: dict[tuple[str, str], Path] = {}
-        self._cuts: dict[str, Cut] = {}
-        self._jams: dict[str, Cut] = {}
-        self._slow: dict[str, tuple[Cut, int, int]] = {}
+        self._partitions: dict[str, LinkSet] = {}
+        self._jams: dict[str, LinkSet] = {}
+        self._slow: dict[str, tuple[LinkSet, int, int]] = {}
         self._dark: dict[str, None] = {}
         self._near = latency_table(model.loopback_min_ns, model.loopback_spread_ns)
         self._far = latency_table(model.latency_min_ns, model.latency_spread_ns)
@@ -80,23 +81,23 @@ class Weather:
             self._derive(path, path.back)
         return path
 
-    def paths(self, cut: Cut) -> list[Path]:
-        """Every path on which *cut* works, in order of making."""
-        return [path for path in self._paths.values() if _bits(cut, path)]
+    def paths(self, links: LinkSet) -> list[Path]:
+        """Every path between *links*, in order of making."""
+        return [path for path in self._paths.values() if _bits(links, path)]
 
-    def cut(self, cut: Cut) -> None:
-        """Drop; replaces a cut of the same name."""
-        self._cuts[cut.name] = cut
+    def partition(self, links: LinkSet) -> None:
+        """Drop; replaces a partition of the same name."""
+        self._partitions[links.name] = links
         self._derive(*self._paths.values())
 
-    def uncut(self, name: str) -> None:
+    def heal_partition(self, name: str) -> None:
         """Let pass again."""
-        if self._cuts.pop(name, None) is not None:
+        if self._partitions.pop(name, None) is not None:
             self._derive(*self._paths.values())
 
-    def jam(self, cut: Cut) -> None:
+    def jam(self, links: LinkSet) -> None:
         """Hold."""
-        self._jams[cut.name] = cut
+        self._jams[links.name] = links
         self._derive(*self._paths.values())
 
     def unjam(self, name: str) -> list[Path]:
@@ -105,9 +106,9 @@ class Weather:
         self._derive(*self._paths.values())
         return [] if jam is None else self.paths(jam)
 
-    def slow(self, cut: Cut, factor: int, extra_ns: int) -> None:
-        """Latency times *factor* plus *extra_ns*, on all port classes of the paths of *cut*."""
-        self._slow[cut.name] = (cut, factor, extra_ns)
+    def slow(self, links: LinkSet, factor: int, extra_ns: int) -> None:
+        """Latency times *factor* plus *extra_ns*, on all port classes of the paths between *links*."""
+        self._slow[links.name] = (links, factor, extra_ns)
         self._derive(*self._paths.values())
 
     def unslow(self, name: str) -> None:
@@ -133,8 +134,8 @@ class Weather:
         """Bring the masks and latencies of *paths* up to date."""
         for path in paths:
             dark = EVERY if path.source in self._dark or path.target in self._dark else 0
-            lost = dark | _union((cut for cut in self._cuts.values() if not cut.only_new), path)
-            path.closed = _union((cut for cut in self._cuts.values() if cut.only_new), path)
+            lost = dark | _union((links for links in self._partitions.values() if not links.only_new), path)
+            path.closed = _union((links for links in self._partitions.values() if links.only_new), path)
             path.loss_count += lost != path.lost
             path.lost, path.held = lost, _union(self._jams.values(), path)
             path.latencies = self._slowed(path)
@@ -143,23 +144,23 @@ class Weather:
 
     def _slowed(self, path: Path) -> list[int]:
         latencies = path.normal
-        for cut, factor, extra_ns in self._slow.values():
-            if _bits(cut, path):
+        for links, factor, extra_ns in self._slow.values():
+            if _bits(links, path):
                 latencies = [latencies[step] * factor + extra_ns for step in range(LATENCY_STEPS)]
         return latencies
 
 
-def _union(cuts: Iterable[Cut], path: Path) -> int:
+def _union(faults: Iterable[LinkSet], path: Path) -> int:
     mask = 0
-    for cut in cuts:
-        mask |= _bits(cut, path)
+    for links in faults:
+        mask |= _bits(links, path)
     return mask
 
 
-def _bits(cut: Cut, path: Path) -> int:
-    """The port classes on which *cut* works on *path*."""
+def _bits(links: LinkSet, path: Path) -> int:
+    """The port classes on which a fault between *links* works on *path*."""
     if path.source == path.target:
         return 0
-    forward = path.source in cut.left and path.target in cut.right
-    backward = not cut.one_way and path.source in cut.right and path.target in cut.left
-    return PORT_CLASS_BITS[cut.port_class] if forward or backward else 0
+    forward = path.source in links.left and path.target in links.right
+    backward = not links.one_way and path.source in links.right and path.target in links.left
+    return PORT_CLASS_BITS[links.port_class] if forward or backward else 0

@@ -56,7 +56,7 @@ class StoreFiles(Protocol):
         """Overwrite, or make the file."""
 
     def truncate(self, name: str, size: int) -> None:
-        """Cut or extend with zeros."""
+        """Truncate or extend with zeros."""
 
     def delete(self, name: str) -> None:
         """No error where there is none."""

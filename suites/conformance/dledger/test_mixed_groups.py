@@ -2,8 +2,8 @@
 have the same log in the end.
 
 Each group of three is led by each of its members in turn, as far as elections allow: the master is killed −9, the
-others go on, it comes back. Then the master is cut off from its followers, and takes messages that nobody else gets; it
-is killed, the followers go on without it, and when it is back its tail has to go.
+others go on, it comes back. Then the master is separated from its followers, and takes messages that nobody else gets;
+it is killed, the followers go on without it, and when it is back its tail has to go.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from faults.journal import HealJournal
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.backends.backend import NodeSpec, Target
 from harness.backends.process import ProcessBackend
 from harness.worlds import open_target
@@ -109,8 +109,8 @@ class Story:
         """The node that has it."""
         brokers = self.brokers
         master, others = brokers.master_node(), brokers.followers()
-        cut = Cut("tail", (master,), tuple(others))
-        brokers.backend.perform(lambda: brokers.backend.levers.cut(cut))
+        sides = LinkSet("tail", (master,), tuple(others))
+        brokers.backend.perform(lambda: brokers.backend.levers.partition(sides))
         for number in range(3):
             brokers.tell(master, "T", b"tail%d" % number)  # one who steps down may never answer
         brokers.sleep(SECOND)
@@ -118,7 +118,9 @@ class Story:
         new = brokers.wait_for_master(other_than=master)
         create_topic(brokers.views[new], "T")
         self.send(5)  # more than the tail has, so that the ends differ until it is gone
-        brokers.backend.perform(lambda: brokers.backend.levers.uncut(cut.name))  # what was on its way is of an old term
+        brokers.backend.perform(
+            lambda: brokers.backend.levers.heal_partition(sides.name)
+        )  # what was on its way is of an old term
         brokers.start(master)
         brokers.until(lambda: brokers.is_up(master), PATIENCE_NS)
         self.everybody_has_it()

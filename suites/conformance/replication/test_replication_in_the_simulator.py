@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.targets.releases import row_of
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.bodies import ClusterInfo
@@ -20,7 +20,7 @@ from suites.conformance.replication.pair import Pair, differing, log_of, simulat
 
 OK, NO_SLAVE, SLAVE = 0, 11, 12
 LONG = {"timeout_ns": 10 * SECOND}
-HA = Cut("ha", ("broker-a-0",), ("broker-a-1",), "ha")
+HA = LinkSet("ha", ("broker-a-0",), ("broker-a-1",), "ha")
 
 
 def sync_pair(seed: int = 1, **options: object) -> Pair:
@@ -150,11 +150,11 @@ def test_a_master_that_comes_back_with_its_disk_goes_on(how: str, seed: int) -> 
 def test_a_partition_of_the_ha_port_heals_by_itself(seed: int) -> None:
     pair = sync_pair(seed)
     assert set(send_all(pair, 10)) == {OK}
-    pair.backend.levers.cut(HA)
+    pair.backend.levers.partition(HA)
     assert send_all(pair, 2) == [SLAVE, SLAVE]
     pair.sleep(20 * SECOND)
     assert send_all(pair, 2) == [NO_SLAVE] * 2
-    pair.backend.levers.uncut("ha")
+    pair.backend.levers.heal_partition("ha")
     pair.until(lambda: caught_up(pair), 200 * SECOND)
     pair.sleep(6 * SECOND)
     assert send_all(pair, 3) == [OK] * 3
@@ -214,7 +214,7 @@ def came_back_shorter(pair: Pair, end: int) -> bool:
 
 
 def diverged(seed: int, release: str = "4.9.7") -> Pair | None:
-    """A pair whose master has lost a tail that its slave has; ``None`` where the cut took nothing."""
+    """A pair whose master has lost a tail that its slave has; ``None`` where the power cut took nothing."""
     options = {"inSyncReplicas": "2"} if not row_of(release).is_4 else {}
     pair = sync_pair(seed, release=release, **options)
     return pair if came_back_shorter(pair, lose_the_tail(pair)) else None

@@ -11,7 +11,7 @@ import pytest
 
 from faults.injector import Injector
 from faults.journal import HealJournal
-from faults.levers import FAMILIES, Cut, HealStep, LeverRefused, NodeState, PortClass
+from faults.levers import FAMILIES, HealStep, LeverRefused, LinkSet, NodeState, PortClass
 from faults.levers.acts import Act, Watched
 from faults.plan import Fault, bind_fault
 from faults.units import UNITS
@@ -32,7 +32,7 @@ class World:
     def __init__(self, nodes: Sequence[str] = CLUSTER, families: Sequence[str] = tuple(FAMILIES)) -> None:
         self.levers = Watched(Some(self, families), self._around, FAMILIES)
         self.states: dict[str, NodeState] = dict.fromkeys(nodes, "running")
-        self.cuts: dict[str, Cut] = {}
+        self.partitions: dict[str, LinkSet] = {}
         self.lost: dict[str, int] = {}
         self.unwritten = 4096
         self.files: dict[str, int] = {}
@@ -42,7 +42,7 @@ class World:
         self.failing: dict[str, int] = {}
         self.mended: dict[str, int] = {}
         self.forces_asked_for, self.log_bytes, self.flipped_back = 7, 100_000, -1
-        self.links: dict[str, tuple[Cut, str, Mapping[str, int | str]]] = {}
+        self.links: dict[str, tuple[LinkSet, str, Mapping[str, int | str]]] = {}
         self.answer_ms, self.proxied_connections, self.frames = 3, 2, (5, 1)
         self.broken: dict[str, BaseException | None] = {}
         self.steps: list[HealStep] = []
@@ -53,7 +53,7 @@ class World:
         self.on_call: Callable[[str], None] = lambda lever: None
 
     def _around(self, act: Act, arguments: tuple[Any, ...], pull: Callable[[], Any]) -> Any:
-        texts = (argument.name if isinstance(argument, Cut) else argument for argument in arguments)
+        texts = (argument.name if isinstance(argument, LinkSet) else argument for argument in arguments)
         self.calls.append((act.lever, " ".join(text for text in texts if isinstance(text, str))))
         self.on_call(act.lever)
         if act.lever not in self.broken:
@@ -142,30 +142,30 @@ class World:
     def clock_ahead(self, node: str) -> int:
         return self.ahead_ms.get(node, 0)
 
-    def cut(self, cut: Cut) -> None:
-        self.cuts[cut.name] = cut
+    def partition(self, links: LinkSet) -> None:
+        self.partitions[links.name] = links
 
-    def uncut(self, name: str) -> None:
-        self.cuts.pop(name, None)
+    def heal_partition(self, name: str) -> None:
+        self.partitions.pop(name, None)
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
-        cuts = [cut for cut in self.cuts.values() if not cut.only_new]
-        return self.states[target] != "dead" and not any(_lost(cut, source, target, port_class) for cut in cuts)
+        dropping = [links for links in self.partitions.values() if not links.only_new]
+        return self.states[target] != "dead" and not any(_lost(links, source, target, port_class) for links in dropping)
 
     def connects(self, source: str, target: str, port_class: PortClass) -> bool:
-        is_closed = any(_lost(cut, source, target, port_class) for cut in self.cuts.values())
+        is_closed = any(_lost(links, source, target, port_class) for links in self.partitions.values())
         return not is_closed and self.reaches(target, source, port_class)
 
-    def connections(self, between: Cut) -> frozenset[str]:
+    def connections(self, between: LinkSet) -> frozenset[str]:
         """One of each pair, with the number of its life."""
         pairs = [(a, b) for a in between.left for b in between.right]
         return frozenset(f"{a}-{b}/{self.connected.setdefault(frozenset((a, b)), 1)}" for a, b in pairs)
 
-    def reset_connections(self, between: Cut) -> None:
+    def reset_connections(self, between: LinkSet) -> None:
         for a, b in [(a, b) for a in between.left for b in between.right]:
             self.connected[frozenset((a, b))] = self.connected.get(frozenset((a, b)), 1) + 1
 
-    def shape_links(self, link: Cut, toxic: str, attributes: Mapping[str, int | str]) -> None:
+    def shape_links(self, link: LinkSet, toxic: str, attributes: Mapping[str, int | str]) -> None:
         self.links[link.name] = (link, toxic, attributes)
 
     def unshape_links(self, name: str) -> None:
@@ -187,8 +187,8 @@ class World:
         ]
         return self.answer_ms + sum(late)
 
-    def heal_steps(self, state: str, node_or_cut: str) -> list[HealStep]:
-        return [HealStep(f"end_{state}", {"of": node_or_cut})] if self.steps else []
+    def heal_steps(self, state: str, node_or_partition: str) -> list[HealStep]:
+        return [HealStep(f"end_{state}", {"of": node_or_partition})] if self.steps else []
 
     def emit(self, fault: str, step: str, node: str, effective: int, detail: dict[str, Any]) -> None:
         self.events.append((fault, step, node, effective, detail))
@@ -223,12 +223,12 @@ class World:
             injector.act()
 
     def is_whole(self) -> bool:
-        return set(self.states.values()) == {"running"} and not self.cuts
+        return set(self.states.values()) == {"running"} and not self.partitions
 
 
-def _lost(cut: Cut, source: str, target: str, port_class: PortClass) -> bool:
-    ways = ((cut.left, cut.right),) if cut.one_way else ((cut.left, cut.right), (cut.right, cut.left))
-    return cut.port_class in ("any", port_class) and any(source in a and target in b for a, b in ways)
+def _lost(links: LinkSet, source: str, target: str, port_class: PortClass) -> bool:
+    ways = ((links.left, links.right),) if links.one_way else ((links.left, links.right), (links.right, links.left))
+    return links.port_class in ("any", port_class) and any(source in a and target in b for a, b in ways)
 
 
 class Some:

@@ -1,4 +1,5 @@
-"""Frames of RocketMQ as the proxy sees them: boundaries in any cut of the stream, headers of both kinds, nonsense."""
+"""Frames of RocketMQ as the proxy sees them: boundaries wherever the stream is split, headers of both kinds,
+nonsense."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def cut_streams(draw: st.DrawFn) -> tuple[list[bytes], list[bytes]]:
     """(frames, the same bytes in arbitrary pieces)"""
     frames = draw(st.lists(st.sampled_from([JSON, BINARY]), min_size=1, max_size=6))
     stream = b"".join(frames)
-    cuts = draw(st.lists(st.integers(0, len(stream)), max_size=12))
-    places = [0, *sorted(cuts), len(stream)]
+    splits = draw(st.lists(st.integers(0, len(stream)), max_size=12))
+    places = [0, *sorted(splits), len(stream)]
     return frames, [stream[a:b] for a, b in pairwise(places)]
 
 

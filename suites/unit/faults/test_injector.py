@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from faults.errors import InjectionFailed, UndoFailed
 from faults.journal import HealJournal, open_journals
-from faults.levers import Cut, HealStep, LeverRefused
+from faults.levers import HealStep, LeverRefused, LinkSet
 from faults.plan import Fault, bind_fault
 
 SECOND = 10**9
@@ -61,8 +61,8 @@ def test_a_fault_of_a_node_bites_holds_and_is_gone(world, fault, do: str, on: st
 def test_a_cut_is_proved_by_connects_before_and_after(world, fault, do, on, left, right) -> None:
     injector = world.injector(fault(do, on, hold="2s"))
     world.drive(injector, until_ns=SECOND)
-    assert set(world.cuts) == {"f1"}
-    assert (list(world.cuts["f1"].left), list(world.cuts["f1"].right)) == (left, right)
+    assert set(world.partitions) == {"f1"}
+    assert (list(world.partitions["f1"].left), list(world.partitions["f1"].right)) == (left, right)
     resolved, seen = world.detail("f1", "resolve"), world.detail("f1", "probe")
     assert (resolved["left"], resolved["right"], resolved["for_ns"]) == (left, right, 2 * SECOND)
     assert set(seen["before"].values()) == {True}
@@ -77,7 +77,7 @@ def test_the_ports_of_a_cut_come_from_with_or_from_the_link(world, fault) -> Non
         fault("isolate", "master(broker-a)", ports="broker"), fault("partition", "link(masters, slaves, ha)", number=2)
     )
     world.drive(injector)
-    assert [cut.port_class for cut in world.cuts.values()] == ["broker", "ha"]
+    assert [sides.port_class for sides in world.partitions.values()] == ["broker", "ha"]
 
 
 def test_a_restart_is_over_when_it_is_done(world, fault) -> None:
@@ -114,11 +114,11 @@ def test_heal_all_drops_what_has_not_struck_yet(world, fault) -> None:
     assert {fault for (fault,) in world.told(0)} == {"f1"}
 
 
-@pytest.mark.parametrize("lever", ["kill", "pause", "cut_power", "cut"])
+@pytest.mark.parametrize("lever", ["kill", "pause", "cut_power", "partition"])
 def test_a_lever_that_does_nothing_is_found_out_by_the_probe(world, fault, lever: str) -> None:
     """The planted bug of this room: an act that silently has no effect must never count as a fault."""
     world.broken[lever] = None
-    do, on = {"cut": ("isolate", "master(broker-a)")}.get(lever, (lever, "master(broker-a)"))
+    do, on = {"partition": ("isolate", "master(broker-a)")}.get(lever, (lever, "master(broker-a)"))
     injector = world.injector(fault(do, on, hold="1s"))
     world.drive(injector)
     assert [effective for step, effective in world.told(1, 3) if step == "probe"] == [0]
@@ -144,10 +144,10 @@ def test_a_cut_between_those_who_could_not_talk_before_proves_nothing(world, fau
 
 
 def test_a_cut_that_lets_one_pair_through_did_not_bite(world, fault) -> None:
-    def cut_half(cut: Cut) -> None:
-        world.cuts[cut.name] = replace(cut, right=cut.right[:1])
+    def drop_half(links: LinkSet) -> None:
+        world.partitions[links.name] = replace(links, right=links.right[:1])
 
-    world.cut = cut_half
+    world.partition = drop_half
     world.drive(world.injector(fault("partition", "clients | masters")))
     assert world.told(1, 3)[-1] == ("probe", 0)
     assert set(world.detail("f1", "probe")["now"].values()) == {True, False}
@@ -277,13 +277,13 @@ def test_a_failed_undo_says_what_is_left_and_what_to_type_and_tries_the_others(w
         fault("pause", "slaves"), fault("isolate", "master(broker-a)", number=2), fault("kill", "masters", number=3)
     )
     world.drive(injector)
-    world.broken["uncut"] = OSError("busy")
+    world.broken["heal_partition"] = OSError("busy")
     with pytest.raises(UndoFailed, match=r"could not undo isolate broker-a-0 .*busy") as caught:
         injector.heal_all()
     assert "mqchaos heal" in caught.value.hint
     assert set(world.states.values()) == {"running"}
     assert len(injector.active) == 1
-    del world.broken["uncut"]
+    del world.broken["heal_partition"]
     injector.heal_all()
     assert world.is_whole()
 
@@ -306,7 +306,7 @@ def test_a_heal_that_cannot_be_probed_does_not_keep_the_others_from_being_healed
 def test_a_heal_that_is_refused_does_not_keep_the_others_from_being_healed(world, fault, refused) -> None:
     injector = world.injector(fault("pause", "slaves"), fault("isolate", "master(broker-a)", number=2))
     world.drive(injector)
-    world.broken["uncut"] = refused
+    world.broken["heal_partition"] = refused
     with pytest.raises(UndoFailed, match=r"isolate broker-a-0 .*: no power can be cut here"):
         injector.heal_all()
     assert set(world.states.values()) == {"running"}
@@ -314,7 +314,7 @@ def test_a_heal_that_is_refused_does_not_keep_the_others_from_being_healed(world
 
 def test_a_cut_that_stays_after_its_undo_is_an_error(world, fault) -> None:
     injector = world.injector(fault("isolate", "master(broker-a)", hold="1s"))
-    world.broken["uncut"] = None
+    world.broken["heal_partition"] = None
     with pytest.raises(UndoFailed, match="still in force"):
         world.drive(injector)
     assert world.told(1, 3)[-1] == ("heal_probe", 0)

@@ -14,7 +14,7 @@ from suites.unit.faults.conftest import World
 
 ACROSS = "clients | masters"
 ON = {
-    **{do: ACROSS for do, verb in VERBS.items() if verb.shape == "cut"},
+    **{do: ACROSS for do, verb in VERBS.items() if verb.shape == "sides"},
     **{do: "brokers" for do, verb in VERBS.items() if verb.least_nodes > 1},
     "adopt_slave": "one of masters",
 }

@@ -1,4 +1,4 @@
-"""One-way cuts, rings, bridges, resets, refused connections: proved to be the shape that was asked for."""
+"""One-way partitions, rings, bridges, resets, refused connections: proved to be the shape that was asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.catalogue import VERBS
-from faults.levers import Cut
+from faults.levers import LinkSet
 from faults.plan import bind_fault
 from faults.selectors import Topology
 from suites.unit.faults.conftest import World
@@ -26,7 +26,7 @@ def struck(world: World, do: str, on: str, **options: str) -> dict[str, Any]:
     answer = next(effective for _, step, _, effective, _ in world.events if step == "probe")
     seen = {**world.detail("f1", "probe"), "answer": answer}
     injector.heal_all()
-    assert not world.cuts
+    assert not world.partitions
     return seen
 
 
@@ -48,13 +48,17 @@ def test_a_one_way_cut_loses_what_one_side_sends_and_each_direction_is_asked(
 
 
 def test_a_cut_of_both_ways_is_no_one_way_cut(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "cut", lambda cut: world.cuts.update({cut.name: Cut(cut.name, cut.left, cut.right)}))
+    monkeypatch.setattr(
+        world,
+        "partition",
+        lambda sides: world.partitions.update({sides.name: LinkSet(sides.name, sides.left, sides.right)}),
+    )
     seen = struck(world, "isolate", "slave(broker-a)", one_way="out")
     assert (set(seen["kept"].values()), seen["answer"]) == ({False}, 0)
 
 
 def test_a_one_way_cut_of_what_was_cut_before_cannot_be_told(world: World) -> None:
-    world.cuts["other"] = Cut("other", ("broker-a-0",), ("broker-a-1",), one_way=True)
+    world.partitions["other"] = LinkSet("other", ("broker-a-0",), ("broker-a-1",), one_way=True)
     injector = world.injector(
         bind_fault(1, at="1s", do="partition", on="broker-a-1 | broker-a-0", options={"one_way": "out"})
     )
@@ -112,7 +116,9 @@ def test_a_shape_is_proved_by_what_is_apart_and_by_what_is_not(world: World, do:
 def test_a_ring_without_its_links_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """All apart: nobody sees a majority."""
     nodes = ("broker-a-0", "broker-a-1", "broker-b-0", "broker-b-1")
-    monkeypatch.setattr(world, "cut", lambda cut: world.cuts.update({cut.name: Cut(cut.name, nodes, nodes)}))
+    monkeypatch.setattr(
+        world, "partition", lambda sides: world.partitions.update({sides.name: LinkSet(sides.name, nodes, nodes)})
+    )
     assert struck(world, "ring", "brokers")["answer"] == 0
 
 
@@ -149,5 +155,5 @@ def test_refused_connections_are_those_that_are_new(world: World) -> None:
 
 
 def test_connections_that_are_answered_are_not_refused(world: World) -> None:
-    world.broken["cut"] = None
+    world.broken["partition"] = None
     assert struck(world, "refuse_connects", "clients | masters")["answer"] == 0

@@ -64,7 +64,7 @@ def test_a_fixed_span_draws_nothing_so_that_other_draws_stay_where_they_are() ->
         ({"on": ""}, "on", "kill needs 'on'", ""),
         ({"on": "mastrs"}, "on", "unknown selector 'mastrs'", "did you mean 'masters'?"),
         ({"do": "restart", "hold": "3s"}, "for", "takes no 'for'", ""),
-        ({"do": "partition"}, "on", "expected '|'", "use isolate"),
+        ({"do": "partition"}, "on", "expected '|'", "isolate separates"),
         ({"options": {"ports": "ha"}}, "ports", "kill has no option 'ports'", "it takes none"),
         ({"do": "isolate", "options": {"port": "ha"}}, "port", "no option 'port'", "did you mean 'ports'?"),
         ({"do": "isolate", "options": {"ports": "hb"}}, "ports", "ports cannot be 'hb'", "known: any, broker"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.errors import SelectorError
-from faults.selectors import Node, Topology, parse_cut, parse_nodes, resolve, resolve_cut
+from faults.selectors import Node, Topology, parse_nodes, parse_sides, resolve, resolve_sides
 
 PAIR = Topology.of(
     (
@@ -81,13 +81,13 @@ def test_a_drawn_selector_takes_so_many_and_every_one_of_them_sometimes(text: st
     ],
 )
 def test_a_cut_has_two_sides(text: str, left: tuple[str, ...], right: tuple[str, ...]) -> None:
-    assert resolve_cut(parse_cut(text), PAIR, Random(1)) == (left, right)
+    assert resolve_sides(parse_sides(text), PAIR, Random(1)) == (left, right)
 
 
 def test_a_link_names_its_ports_and_two_sides_alone_do_not() -> None:
-    assert parse_cut("link(masters, slaves, ha)").ports == "ha"
-    assert parse_cut("link(masters, slaves)").ports == "any"
-    assert parse_cut("masters | slaves").ports is None
+    assert parse_sides("link(masters, slaves, ha)").ports == "ha"
+    assert parse_sides("link(masters, slaves)").ports == "any"
+    assert parse_sides("masters | slaves").ports is None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_mistake_is_told_with_its_place(text: str, what: str, hint: str, offse
 )
 def test_a_cut_that_is_none_is_told(text: str, what: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        parse_cut(text)
+        parse_sides(text)
     assert caught.value.what == what
 
 
@@ -134,9 +134,9 @@ def test_a_selector_that_fits_nobody_is_an_error_never_an_empty_fault(text: str)
 
 def test_nobody_can_be_cut_from_himself() -> None:
     with pytest.raises(SelectorError, match="broker-a-0 is on both sides"):
-        resolve_cut(parse_cut("masters | broker(broker-a)"), PAIR, Random(1))
+        resolve_sides(parse_sides("masters | broker(broker-a)"), PAIR, Random(1))
     with pytest.raises(SelectorError, match="nobody is on the right"):
-        resolve_cut(parse_cut("all, clients, operator | rest"), PAIR, Random(1))
+        resolve_sides(parse_sides("all, clients, operator | rest"), PAIR, Random(1))
 
 
 @pytest.mark.parametrize("name", ["broker", "7", "-1", "broker-a-x", ""])
@@ -204,5 +204,5 @@ def test_printed_and_read_again_a_selector_means_the_same(text: str, seed: int) 
 
 @given(selectors, selectors)
 def test_a_cut_printed_and_read_again_is_the_same(left: str, right: str) -> None:
-    cut = parse_cut(f"{left} | {right}")
-    assert parse_cut(str(cut)) == cut
+    sides = parse_sides(f"{left} | {right}")
+    assert parse_sides(str(sides)) == sides

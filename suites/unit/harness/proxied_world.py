@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from faults.levers import Cut, Nodes
+from faults.levers import LinkSet, Nodes
 from faults.levers.acts import Joined, act
 from faults.verb import NO, YES, Facts, Probed, Strike, Verb
 from harness.backends.capabilities import Ability, Capabilities
@@ -31,7 +31,7 @@ class Proxy:
 
     def hang_up(self, node: str) -> int:
         others = tuple(name for name in self._world.nodes if name != node)
-        between = Cut("hang-up", (node,), others)
+        between = LinkSet("hang-up", (node,), others)
         count = len(self._world.all_levers.connections(between))
         self._world.all_levers.reset_connections(between)
         return count

@@ -157,7 +157,7 @@ def scenario_with(line: str) -> str:
         ),
         (
             "faults: [{at: 1s, do: isolate, on: masters, with: {ports: ha}}]",
-            "ports ha cuts nothing: mode single-master has no replication|x.yaml:4:36|",
+            "ports ha separates nothing: mode single-master has no replication|x.yaml:4:36|",
         ),
         (
             "faults: [{at: 1s, do: adopt_slave, on: masters, with: {from: broker-a-2}}]",

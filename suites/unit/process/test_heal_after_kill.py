@@ -18,7 +18,7 @@ from harness.targets.reference import import_path
 HARNESS = """
 import sys
 from pathlib import Path
-from faults.levers import Cut
+from faults.levers import LinkSet
 from suites.unit.process.tiny_world import TinyWorld
 
 world = TinyWorld(Path(sys.argv[1]), sys.argv[2])
@@ -26,8 +26,8 @@ world.start("broker-a-0")
 world.journal.record("pause broker-a-0", world.levers.heal_steps("paused", "broker-a-0"))
 world.do(world.levers.pause, "broker-a-0")
 if world.backend.isolation == "namespaces":
-    world.journal.record("cut", world.levers.heal_steps("cut", "cut"))
-    world.do(world.levers.cut, Cut("cut", ("client-1",), ("broker-a-0",)))
+    world.journal.record("partition", world.levers.heal_steps("network", "f1"))
+    world.do(world.levers.partition, LinkSet("f1", ("client-1",), ("broker-a-0",)))
 print(world.backend._tag, flush=True)
 sys.stdin.read()
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from faults.errors import InjectionFailed
-from faults.levers import Cut, LeverRefused
+from faults.levers import LeverRefused, LinkSet
 from faults.mechanisms import loopfs, netns
 from faults.mechanisms.command import call
 from harness.backends.backend import NodeSpec
@@ -217,36 +217,36 @@ def test_a_client_dies_begins_again_and_is_frozen(world: TinyWorld) -> None:
 
 # -- network -----------------------------------------------------------------------------------------------------------
 
-CLIENT_CUT = Cut("cut/1", ("client-1",), ("broker-a-0",))
+CLIENT_ALONE = LinkSet("f/1", ("client-1",), ("broker-a-0",))
 
 
 def test_a_cut_holds_one_client_and_no_other(island: TinyWorld) -> None:
     assert island.ask("echo before") == b"before"
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
-    island.do(island.levers.cut, CLIENT_CUT)
+    island.do(island.levers.partition, CLIENT_ALONE)
     assert not island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
     assert not island.do(island.levers.reaches, "broker-a-0", "client-1", "any")
     island.say("echo held")
     assert island.ask("echo other", client="client-2") == b"other"
     assert island.ask("echo elsewhere", node="broker-b-0") == b"elsewhere"
     assert b"held" not in island.clients["client-1"].answers
-    island.do(island.levers.uncut, "cut/1")
+    island.do(island.levers.heal_partition, "f/1")
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
     island.until(lambda: b"held" in island.clients["client-1"].answers)
-    island.do(island.levers.uncut, "cut/1")
+    island.do(island.levers.heal_partition, "f/1")
 
 
 def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
-    island.do(island.levers.cut, CLIENT_CUT)
-    island.do(island.levers.cut, Cut("cut/2", ("client-1", "client-2"), ("broker-a-0", "broker-b-0")))
-    island.do(island.levers.uncut, "cut/1")
+    island.do(island.levers.partition, CLIENT_ALONE)
+    island.do(island.levers.partition, LinkSet("f/2", ("client-1", "client-2"), ("broker-a-0", "broker-b-0")))
+    island.do(island.levers.heal_partition, "f/1")
     assert not island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
-    island.do(island.levers.uncut, "cut/2")
+    island.do(island.levers.heal_partition, "f/2")
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
 
 
 def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
-    island.do(island.levers.cut, Cut("ha", ("broker-a-0",), ("broker-b-0",), "ha"))
+    island.do(island.levers.partition, LinkSet("ha", ("broker-a-0",), ("broker-b-0",), "ha"))
     reached = {
         port_class: island.do(island.levers.reaches, "broker-a-0", "broker-b-0", port_class)
         for port_class in ("ha", "broker", "namesrv", "any")
@@ -255,31 +255,31 @@ def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:
 
 
 def test_a_one_way_cut_lets_the_other_way_through(island: TinyWorld) -> None:
-    island.do(island.levers.cut, Cut("way", ("broker-a-0",), ("broker-b-0",), one_way=True))
+    island.do(island.levers.partition, LinkSet("way", ("broker-a-0",), ("broker-b-0",), one_way=True))
     assert not island.do(island.levers.reaches, "broker-a-0", "broker-b-0", "broker")
     assert island.do(island.levers.reaches, "broker-b-0", "broker-a-0", "broker")
 
 
 def test_a_cut_of_new_connections_leaves_those_that_are_there(island: TinyWorld) -> None:
     island.ask("echo there")
-    between = Cut("new", ("client-1",), ("broker-a-0",), "any", only_new=True)
+    between = LinkSet("new", ("client-1",), ("broker-a-0",), "any", only_new=True)
     there = island.do(island.levers.connections, between)
     assert there
-    island.do(island.levers.cut, between)
+    island.do(island.levers.partition, between)
     assert not island.do(island.levers.connects, "client-1", "broker-a-0", "any")
     assert island.do(island.levers.connects, "client-1", "broker-b-0", "any")
     assert island.ask("echo still there") == b"still there"
     assert island.do(island.levers.connections, between) == there
-    island.do(island.levers.uncut, "new")
+    island.do(island.levers.heal_partition, "new")
     assert island.do(island.levers.connects, "client-1", "broker-a-0", "any")
 
 
 def test_connections_are_reset_at_both_ends_and_no_others(island: TinyWorld) -> None:
     island.ask("echo there")
-    between, elsewhere = Cut("r", ("client-1",), ("broker-a-0",)), Cut("e", ("client-1",), ("broker-b-0",))
+    between, elsewhere = LinkSet("r", ("client-1",), ("broker-a-0",)), LinkSet("e", ("client-1",), ("broker-b-0",))
     there = island.do(island.levers.connections, between)
     island.do(island.levers.reset_connections, elsewhere)
-    island.do(island.levers.reset_connections, Cut("ha", ("client-1",), ("broker-a-0",), "ha"))
+    island.do(island.levers.reset_connections, LinkSet("ha", ("client-1",), ("broker-a-0",), "ha"))
     assert island.do(island.levers.connections, between) == there != frozenset()
     island.do(island.levers.reset_connections, between)
     island.until(lambda: len(island.clients["client-1"].closed) == 1)
@@ -330,8 +330,8 @@ def test_a_power_cut_of_one_node_leaves_the_others_disk_alone(island: TinyWorld)
 def test_plain_loopback_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     with closing(TinyWorld(tmp_path, "loopback")) as world:
         world.start("broker-a-0")
-        with pytest.raises(LeverRefused, match="a network cut needs a namespace for every node"):
-            world.do(world.levers.cut, CLIENT_CUT)
+        with pytest.raises(LeverRefused, match="a partition needs a network namespace for every node"):
+            world.do(world.levers.partition, CLIENT_ALONE)
         with pytest.raises(LeverRefused, match="a power cut needs a disk of its own"):
             world.do(world.levers.cut_power, "broker-a-0")
         assert world.ask("echo alive") == b"alive", "a refused lever touches nothing"

@@ -1,19 +1,19 @@
-"""TCP between simulated hosts: order, cuts, retries, jams, resets, pauses, ends."""
+"""TCP between simulated hosts: order, partitions, retries, jams, resets, pauses, ends."""
 
 from __future__ import annotations
 
 import pytest
 
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.backends.sim.models import Budgets, Model, NetModel
 from harness.errors import BudgetExceeded
 from reference_impl.environment import MS, SECOND, Environment
 from suites.unit.sim.toys import PORT, Pair, seconds
 
-BETWEEN = Cut("c", ("client-1",), ("broker-a-0",))
-TO_SERVER = Cut("c", ("client-1",), ("broker-a-0",), one_way=True)
+BETWEEN = LinkSet("c", ("client-1",), ("broker-a-0",))
+TO_SERVER = LinkSet("c", ("client-1",), ("broker-a-0",), one_way=True)
 WHOLE = Model(net=NetModel(split_per_1024=0))
-TO_CLIENT = Cut("c", ("broker-a-0",), ("client-1",), one_way=True)
+TO_CLIENT = LinkSet("c", ("broker-a-0",), ("client-1",), one_way=True)
 
 
 def test_connecting_is_seen_at_both_ends() -> None:
@@ -100,7 +100,7 @@ def test_what_is_no_address_is_refused_at_once(address: str) -> None:
 @pytest.mark.parametrize("address", ["10.9.9.9:1", "10.2.1.1:10911"])
 def test_silence_ends_at_the_connect_timeout(address: str) -> None:
     pair, links = Pair(), []
-    pair.levers.cut(BETWEEN)
+    pair.levers.partition(BETWEEN)
     before = pair.world.now()
     pair.client_does(lambda env: links.append(env.connect(address)))
     pair.run(10 * SECOND)
@@ -109,11 +109,11 @@ def test_silence_ends_at_the_connect_timeout(address: str) -> None:
 
 def test_a_connection_request_is_repeated() -> None:
     pair = Pair()
-    pair.levers.cut(BETWEEN)
+    pair.levers.partition(BETWEEN)
     before = pair.world.now()
     pair.connect()
     pair.run(500 * MS)
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     pair.run(SECOND)
     assert pair.client.what()[-1] == ("connected", 2)
     assert 1000 * MS <= pair.client.seen[-1][0] - before < 1100 * MS
@@ -137,7 +137,7 @@ def test_a_listener_is_taken_or_not_ours() -> None:
     assert errors == [98, 99]
 
 
-# -- cuts -------------------------------------------------------------------------------------------------------------
+# -- partitions -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_a_listener_is_taken_or_not_ours() -> None:
 def test_a_healed_cut_is_felt_until_the_next_retry(cut_ns: int, recovered_ns: int) -> None:
     """0.2 s · 2^n as Linux does: the retries are at 0.2, 0.6, 1.4, 3.0, 6.2 s."""
     pair = Pair()
-    pair.levers.cut(BETWEEN)
+    pair.levers.partition(BETWEEN)
     before = pair.world.now()
     pair.send(b"one")
     pair.run(cut_ns // 2)
     pair.send(b"two")
     pair.run(cut_ns // 2)
     assert pair.server.received() == b""
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     pair.run(10 * SECOND)
     assert pair.server.received() == b"onetwo"
     assert 0 <= pair.server.when("bytes") - before - recovered_ns < 30 * MS
@@ -170,18 +170,18 @@ def test_order_survives_a_cut_in_the_middle_of_a_stream() -> None:
             sent += data
             pair.run(MS // 10)
             if number in (50, 120):
-                pair.levers.cut(BETWEEN)
+                pair.levers.partition(BETWEEN)
             if number in (90, 160):
-                pair.levers.uncut("c")
+                pair.levers.heal_partition("c")
         pair.run(30 * SECOND)
         assert pair.server.received() == sent
 
 
 def test_an_idle_connection_does_not_notice_a_cut() -> None:
     pair = Pair()
-    pair.levers.cut(BETWEEN)
+    pair.levers.partition(BETWEEN)
     pair.run(300 * SECOND)
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     pair.send(b"still here")
     pair.run(SECOND)
     assert pair.server.received() == b"still here"
@@ -189,13 +189,13 @@ def test_an_idle_connection_does_not_notice_a_cut() -> None:
 
 def test_the_sender_gives_up_after_a_quarter_of_an_hour_and_the_other_end_learns_when_it_speaks() -> None:
     pair = Pair()
-    pair.levers.cut(BETWEEN)
+    pair.levers.partition(BETWEEN)
     before = pair.world.now()
     pair.send(b"lost")
     pair.run(1200 * SECOND)
     ended = pair.client.when("closed") - before
     assert NetModel().retransmit_give_up_ns <= ended <= NetModel().retransmit_give_up_ns + 121 * SECOND
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     pair.run(SECOND)
     assert [what for what, _ in pair.server.what()] == ["start", "connected"]
     pair.server_does(lambda env: env.send(1, b"anyone?"))
@@ -206,7 +206,7 @@ def test_the_sender_gives_up_after_a_quarter_of_an_hour_and_the_other_end_learns
 
 def test_one_way_to_the_server_lets_answers_through() -> None:
     pair = Pair()
-    pair.levers.cut(TO_SERVER)
+    pair.levers.partition(TO_SERVER)
     pair.send(b"lost for now")
     pair.server_does(lambda env: env.send(1, b"heard"))
     pair.run(100 * MS)
@@ -215,21 +215,21 @@ def test_one_way_to_the_server_lets_answers_through() -> None:
 
 def test_without_acknowledgements_one_window_arrives_and_the_rest_after_the_heal() -> None:
     pair, window = Pair(), NetModel().unacknowledged_bytes_max
-    pair.levers.cut(TO_CLIENT)
+    pair.levers.partition(TO_CLIENT)
     for _ in range(100):
         pair.send(b"x" * 1000)
         pair.run(MS)
     pair.run(5 * SECOND)
     arrived = len(pair.server.received())
     assert window - 1000 <= arrived <= window
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     pair.run(10 * SECOND)
     assert len(pair.server.received()) == 100_000
 
 
 def test_a_cut_of_new_connections_leaves_those_that_are_there() -> None:
     pair = Pair()
-    pair.levers.cut(Cut("c", ("client-1",), ("broker-a-0",), only_new=True))
+    pair.levers.partition(LinkSet("c", ("client-1",), ("broker-a-0",), only_new=True))
     pair.send(b"goes on")
     pair.client_does(lambda env: env.connect(pair.address))
     pair.run(100 * MS)
@@ -237,7 +237,7 @@ def test_a_cut_of_new_connections_leaves_those_that_are_there() -> None:
     assert [what for what, _ in pair.client.what()] == ["start", "connected"]
     assert not pair.levers.connects("client-1", "broker-a-0", "any")
     assert pair.levers.reaches("client-1", "broker-a-0", "any")
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     assert pair.levers.connects("client-1", "broker-a-0", "any")
     pair.run(10 * SECOND)
     assert [what for what, _ in pair.client.what()] == ["start", "connected", "connected"]
@@ -248,7 +248,7 @@ def test_a_cut_of_new_connections_leaves_those_that_are_there() -> None:
 )
 def test_a_cut_of_a_port_class_leaves_the_others(port_class: str, arrives: bool) -> None:
     pair = Pair()
-    pair.levers.cut(Cut("c", ("client-1",), ("broker-a-0",), port_class))  # type: ignore[arg-type]
+    pair.levers.partition(LinkSet("c", ("client-1",), ("broker-a-0",), port_class))  # type: ignore[arg-type]
     pair.send(b"x")
     pair.server_does(lambda env: env.send(1, b"y"))
     pair.run(SECOND)
@@ -258,20 +258,20 @@ def test_a_cut_of_a_port_class_leaves_the_others(port_class: str, arrives: bool)
 
 def test_cuts_add_up_and_are_healed_one_by_one() -> None:
     pair = Pair()
-    pair.levers.cut(BETWEEN)
-    pair.levers.cut(Cut("d", ("broker-a-0",), ("client-1",), "broker"))
-    pair.levers.uncut("c")
+    pair.levers.partition(BETWEEN)
+    pair.levers.partition(LinkSet("d", ("broker-a-0",), ("client-1",), "broker"))
+    pair.levers.heal_partition("c")
     assert not pair.levers.reaches("client-1", "broker-a-0", "broker")
     assert pair.levers.reaches("client-1", "broker-a-0", "ha")
     assert pair.levers.reaches("client-1", "broker-a-0", "any")
-    pair.levers.uncut("d")
-    pair.levers.uncut("never there")
+    pair.levers.heal_partition("d")
+    pair.levers.heal_partition("never there")
     assert pair.levers.reaches("client-1", "broker-a-0", "broker")
 
 
 def test_a_probe_tells_one_way_cuts_and_takes_no_longer_than_a_packet() -> None:
     pair = Pair()
-    pair.levers.cut(TO_SERVER)
+    pair.levers.partition(TO_SERVER)
     before = pair.world.now()
     assert not pair.levers.reaches("client-1", "broker-a-0", "any")
     assert pair.levers.reaches("broker-a-0", "client-1", "any")
@@ -359,11 +359,11 @@ def test_a_new_life_does_not_get_what_was_sent_to_the_former() -> None:
 
 def test_a_kill_behind_a_cut_is_learnt_after_the_heal() -> None:
     pair = Pair()
-    pair.levers.cut(BETWEEN)
+    pair.levers.partition(BETWEEN)
     pair.levers.kill("broker-a-0")
     pair.run(5 * SECOND)
     assert pair.client.what()[-1] == ("connected", pair.link)
-    pair.levers.uncut("c")
+    pair.levers.heal_partition("c")
     pair.run(5 * SECOND)
     assert pair.client.what()[-1] == ("closed", pair.link)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.backends.sim.world import SimBackend
 from reference_impl.environment import MS, SECOND, Environment, Link
 from suites.unit.sim.toys import PORT, Silent, ToyTarget, spec
@@ -96,16 +96,16 @@ class Stage:
         self.letters += 1
         return self.letters.to_bytes(3, "big") * (1 + self.letters % 40)
 
-    def cut(self, one_way: bool, forward: bool) -> None:
+    def partition(self, one_way: bool, forward: bool) -> None:
         left, right = ("client-1",), ("broker-a-0",)
-        self.levers.cut(Cut("c", left if forward else right, right if forward else left, "any", one_way))
+        self.levers.partition(LinkSet("c", left if forward else right, right if forward else left, "any", one_way))
 
     def pause(self, node: str) -> None:
         if self.levers.state(node) == "running":
             self.levers.pause(node)
 
     def heal(self) -> None:
-        self.levers.uncut("c"), self.levers.unjam("j")
+        self.levers.heal_partition("c"), self.levers.unjam("j")
         self.levers.resume("broker-a-0"), self.levers.resume("client-1")
         self.levers.start("broker-a-0")
 
@@ -128,11 +128,11 @@ ACTIONS: dict[str, Callable[[Stage], None]] = {
     "connect": Stage.connect,
     "client says": Stage.client_says,
     "server says": Stage.server_says,
-    "cut": lambda stage: stage.cut(False, True),
-    "cut one way": lambda stage: stage.cut(True, True),
-    "cut the other way": lambda stage: stage.cut(True, False),
-    "uncut": lambda stage: stage.levers.uncut("c"),
-    "jam": lambda stage: stage.levers.jam(Cut("j", ("client-1",), ("broker-a-0",))),
+    "partition": lambda stage: stage.partition(False, True),
+    "partition one way": lambda stage: stage.partition(True, True),
+    "partition the other way": lambda stage: stage.partition(True, False),
+    "heal_partition": lambda stage: stage.levers.heal_partition("c"),
+    "jam": lambda stage: stage.levers.jam(LinkSet("j", ("client-1",), ("broker-a-0",))),
     "unjam": lambda stage: stage.levers.unjam("j"),
     "pause server": lambda stage: stage.pause("broker-a-0"),
     "pause client": lambda stage: stage.pause("client-1"),
@@ -140,7 +140,7 @@ ACTIONS: dict[str, Callable[[Stage], None]] = {
     "kill": lambda stage: stage.levers.kill("broker-a-0"),
     "cut power": lambda stage: stage.levers.cut_power("broker-a-0"),
     "start": lambda stage: stage.levers.start("broker-a-0"),
-    "reset": lambda stage: stage.levers.reset_connections(Cut("r", ("client-1",), ("broker-a-0",))),
+    "reset": lambda stage: stage.levers.reset_connections(LinkSet("r", ("client-1",), ("broker-a-0",))),
 }
 WAITS = (0, MS // 20, MS // 5, 10 * MS, 300 * MS, 3 * SECOND, 40 * SECOND)
 

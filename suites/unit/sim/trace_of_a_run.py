@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from hashlib import sha256
 
-from faults.levers import Cut
+from faults.levers import LinkSet
 from harness.backends.sim.world import SimBackend
 from reference_impl.environment import MS, SECOND
 from suites.unit.sim.toys import PORT, LogClient, LogServer, ToyTarget, spec
@@ -31,9 +31,9 @@ def trace(seed: int) -> str:
     for at, act in [
         (1, lambda: levers.kill("broker-a-0")),
         (2, lambda: levers.start("broker-a-0")),
-        (3, lambda: levers.cut(Cut("c", ("client-1", "client-3"), tuple(servers)))),
+        (3, lambda: levers.partition(LinkSet("c", ("client-1", "client-3"), tuple(servers)))),
         (4, lambda: levers.cut_power("broker-b-0")),
-        (5, lambda: levers.uncut("c")),
+        (5, lambda: levers.heal_partition("c")),
         (6, lambda: levers.start("broker-b-0")),
         (7, lambda: levers.pause("broker-c-0")),
         (9, lambda: levers.resume("broker-c-0")),
