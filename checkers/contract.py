@@ -1,4 +1,4 @@
-"""What a deployment mode promises, and which answers of a broker carry the promise.
+"""What a deployment mode guarantees, and which answers of a broker promise it.
 
 Question: an operation ended with this status; was anything promised? A fault of this kind hit a node of this mode; who
 may lose what, by which mechanism, and when must service be back?
@@ -13,7 +13,7 @@ Model. Two tables. :func:`classify` maps (operation, status) to one of four outc
 Code 1 stays unknown whatever its remark: 5.x says "in-sync replicas not enough" before it stores where slaves may act
 as masters, and with DLedger after the append, when no majority has confirmed it in time.
 
-``contracts/<mode>.yaml`` has one promise a (harm, flush type), if need be apart by the role of who was hit: in words,
+``contracts/<mode>.yaml`` has one guarantee a (harm, flush type), if need be apart by the role of who was hit: in words,
 with its source, and as data that checkers judge by. A *harm* is what a fault did, whatever verb did it
 (:data:`checkers.history.effects.HARMS`). A mode that is ``like`` another one gives only what differs. Bounds that all
 modes share stand in ``timings.yaml``. Loss is never a number of messages, it is a mechanism, and only by an act that
@@ -26,7 +26,7 @@ takes data away:
 
 A property of the hit brokers may take away from what a cell allows: ``narrowings.yaml``, one list for all modes.
 
-Limits. A mode or harm without an entry has no promise: checks that need one are UNKNOWN and say so.
+Limits. A mode or harm without an entry has no guarantee: checks that need one are UNKNOWN and say so.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _classify_send(status: str) -> OpOutcome:
 
 
 @dataclass(frozen=True)
-class Promise:
+class Guarantee:
     """One cell of the guarantee matrix: *mode* × *harm* × *flush*, for whoever was hit or for one role only.
 
     ``loss``: what of the hit master's acknowledged messages may be gone afterwards. ``service``: how the hit node
@@ -130,13 +130,13 @@ class Promise:
         """What may be gone of a master that has so many slaves."""
         return self.loss_of_several if self.loss_of_several and slaves > 1 else self.loss
 
-    def narrowed(self, properties: Mapping[str, str]) -> Promise:
+    def narrowed(self, properties: Mapping[str, str]) -> Guarantee:
         """What is promised where the hit brokers have these properties."""
-        promise = self
+        guarantee = self
         for narrowing in narrowings():
             if narrowing.harm == self.harm and properties.get(narrowing.property) == narrowing.value:
-                promise = replace(promise, words=f"{promise.words} {narrowing.words}", **narrowing.becomes)
-        return promise
+                guarantee = replace(guarantee, words=f"{guarantee.words} {narrowing.words}", **narrowing.becomes)
+        return guarantee
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class RouteBounds:
 
 
 @dataclass(frozen=True)
-class ReadingPromise:
+class ReadingGuarantee:
     """What consumer groups may rely on, whatever the fault: one entry a mode, each part in words with its source.
 
     ``commits_kept_after_ns``: a confirmed commit that is older than this when its broker is killed is told afterwards.
@@ -194,7 +194,7 @@ class ReadingPromise:
 
 @dataclass(frozen=True)
 class Contract:
-    """All promises of one mode, and the bounds that hold whatever the fault."""
+    """All guarantees of one mode, and the bounds that hold whatever the fault."""
 
     mode: str
     statement: str
@@ -203,7 +203,7 @@ class Contract:
     routes: RouteBounds
     slack_ns: Mapping[str, int]
     """By backend: how late a flush timer and its force may be beyond their nominal interval."""
-    promises: Mapping[tuple[str, str, str], Promise]
+    guarantees: Mapping[tuple[str, str, str], Guarantee]
     """(harm, flush, role) → the cell."""
     acknowledged_by: Acknowledged = "master"
     order: int = 0
@@ -216,12 +216,12 @@ class Contract:
     """Where a majority answers: when a member that is with its leader again has all that the leader has."""
     leader_within_ns: int = 0
     """Where members elect who serves: when a majority that is connected must have done so."""
-    reading: ReadingPromise | None = None
+    reading: ReadingGuarantee | None = None
     """What consumer groups may rely on; ``None``: nothing is said about them."""
 
-    def promise(self, harm: str, flush: str, role: str = "any") -> Promise | None:
+    def guarantee(self, harm: str, flush: str, role: str = "any") -> Guarantee | None:
         """The cell for whom it hit, or for anybody; ``None`` where the contract says nothing."""
-        return self.promises.get((harm, flush, role)) or self.promises.get((harm, flush, "any"))
+        return self.guarantees.get((harm, flush, role)) or self.guarantees.get((harm, flush, "any"))
 
 
 def known_modes() -> tuple[str, ...]:
@@ -267,13 +267,13 @@ _KEYS: Final = {"harm", "flush", "words", "source", "loss", "service", "others_u
 
 
 def _contract(document: Mapping[str, Any], name: str) -> Contract:
-    promises: dict[tuple[str, str, str], Promise] = {}
-    for cell in document["promises"]:
-        for promise in _promises(document["mode"], cell, name):
-            key = (promise.harm, promise.flush, promise.role)
-            if key in promises:
+    guarantees: dict[tuple[str, str, str], Guarantee] = {}
+    for cell in document["guarantees"]:
+        for guarantee in _guarantees(document["mode"], cell, name):
+            key = (guarantee.harm, guarantee.flush, guarantee.role)
+            if key in guarantees:
                 raise ValueError(f"{name}: {key} is promised twice")
-            promises[key] = promise
+            guarantees[key] = guarantee
     if document["acknowledged_by"] not in get_args(Acknowledged):
         raise ValueError(f"{name}: acknowledged_by cannot be {document['acknowledged_by']!r}")
     return Contract(
@@ -282,7 +282,7 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         visible_within_ns=_ns(document["visible_within_s"]),
         routes=RouteBounds(**{name.removesuffix("_s") + "_ns": _ns(s) for name, s in document["routes"].items()}),
         slack_ns={backend: _ns(value) for backend, value in document["slack_s"].items()},
-        promises=promises,
+        guarantees=guarantees,
         acknowledged_by=document["acknowledged_by"],
         order=document["order"],
         replication_lag_ns=_ns(document.get("replication_lag_s", 0)),
@@ -293,8 +293,8 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
     )
 
 
-def _reading(part: Mapping[str, Any]) -> ReadingPromise:
-    return ReadingPromise(
+def _reading(part: Mapping[str, Any]) -> ReadingGuarantee:
+    return ReadingGuarantee(
         commits=part["commits"].strip(),
         deliveries=part["deliveries"].strip(),
         slave_reads=part["slave_reads"].strip(),
@@ -304,7 +304,7 @@ def _reading(part: Mapping[str, Any]) -> ReadingPromise:
     )
 
 
-def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise]:
+def _guarantees(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Guarantee]:
     if set(cell) - {"replicas", "loss_of_several", "role"} != _KEYS:
         raise ValueError(f"{name}: cell {cell.get('harm')}: keys differ: {sorted(_KEYS ^ set(cell))}")
     for key, allowed in _ALLOWED.items():
@@ -314,7 +314,7 @@ def _promises(mode: str, cell: Mapping[str, Any], name: str) -> Iterable[Promise
         if harm not in HARMS:
             raise ValueError(f"{name}: no fault does {harm!r}; known: {', '.join(HARMS)}")
         for flush in cell["flush"]:
-            yield Promise(
+            yield Guarantee(
                 mode=mode,
                 harm=harm,
                 flush=flush,

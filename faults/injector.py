@@ -225,7 +225,7 @@ class Injector:
     def _inject(self, fault: Fault, strike: Strike) -> _Active:
         active = _Active(fault, strike)
         try:
-            active = _Active(fault, strike, entry=self._promise(fault, strike))
+            active = _Active(fault, strike, entry=self._write_undo(fault, strike))
             facts = self._perform(lambda: fault.verb.inject(self._levers, strike))
         except LeverRefused as refused:
             self._emit(fault.id, "refused", "", NO, {"reason": refused.reason, "hint": refused.hint})
@@ -238,7 +238,7 @@ class Injector:
         self._tell(fault, strike, "inject", UNTOLD, {})
         return _Active(fault, strike, facts, active.entry)
 
-    def _promise(self, fault: Fault, strike: Strike) -> int | None:
+    def _write_undo(self, fault: Fault, strike: Strike) -> int | None:
         """Write down how to undo it, before it is done. A world that dies with the harness has nothing to write."""
         steps = self._perform(lambda: fault.verb.heal_steps(self._levers, strike))
         if self._journal is None or not steps:

@@ -52,7 +52,7 @@ COMMANDS: Final = {
     "fetch": Command("Apache RocketMQ's jars into the cache", "machine"),
     "heal": Command("undo what a dead run left behind", "machine"),
     "doctor": Command("what this machine can run, and how to get what it lacks", "machine"),
-    "list": Command("modes, faults, checkers, scenarios, promises, defects, backends, targets", "machine"),
+    "list": Command("modes, faults, checkers, scenarios, guarantees, defects, backends, targets", "machine"),
     "lake": Command("keep many runs: add, ls, compact, verify; build the tables of all of them", "results", "results"),
     "campaign": Command("thousands of drawn plans, simulated, over Spark; each failure once", "results", "results"),
     "compare": Command("is B worse than A? Paired runs, a judgement for each figure", "results", "results"),

@@ -4,7 +4,7 @@ Question: which RocketMQ properties make the cluster that a scenario describes, 
 
 Model. One list of :class:`NodeSpec`, NameServers first, by RocketMQ's own property names, the same for the reference
 and for Apache's broker. Files are small (a commit log file of 1 MiB) because a run lasts seconds and should see files
-roll; everything that a promise depends on (flush type, intervals, roles) is RocketMQ's default unless the scenario
+roll; everything that a guarantee depends on (flush type, intervals, roles) is RocketMQ's default unless the scenario
 says otherwise. The scenario's own ``properties`` win.
 
     nameservers: namesrv-1 …            brokers: broker-a-0, broker-b-0 …       slaves: broker-a-1 …

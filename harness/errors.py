@@ -10,7 +10,7 @@
     │  └─ UndoError                              what is left, and the command that clears it
     └─ HistoryError                              a malformed or incomplete history
 
-A violation of a promise is a verdict, never an exception.
+A violation of a guarantee is a verdict, never an exception.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which verbs do which harm: where the vocabulary of faults meets that of contracts.
 
-A verb lists its effects (``faults/effects.py``), a contract promises something for each harm
+A verb lists its effects (``faults/effects.py``), a contract guarantees something for each harm
 (:mod:`checkers.history.effects`). The two rooms do not know each other; those who show both ask here.
 """
 

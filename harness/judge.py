@@ -2,7 +2,7 @@
 
 Question: is this run good, and was it a run at all?
 
-Model. Checkers judge what clients saw. A scenario that is there to show a broken promise is checked for that, too
+Model. Checkers judge what clients saw. A scenario that is there to show a broken guarantee is checked for that, too
 (*expectation*): UNKNOWN if it was not shown, and never a reason to take its FAIL for less. The *life-cycle* check
 judges the run itself: a history that lacks a phase (the
 harness was killed), an operation that never came back, a cluster that did not converge, a drain that did not reach the
@@ -29,7 +29,7 @@ from harness.targets.releases import rows
 
 CHECK: Final = "life-cycle"
 EXPECTATION: Final = "expectation"
-"""The check whether a scenario showed the broken promise that it is there to show."""
+"""The check whether a scenario showed the broken guarantee that it is there to show."""
 
 PHASES: Final = ("prepare", "start", "steady", "heal", "converge", "drain", "dump", "check")
 """Without ``faults``, which a run without faults does not have."""
@@ -52,7 +52,8 @@ def judge(history: History, run: Mapping[str, Any], folder: Path | None = None) 
 
 
 def _expectations(verdicts: Sequence[Verdict], expect: Mapping[str, Any]) -> list[Verdict]:
-    """Whether the broken promise that the scenario is about was seen, and nothing else; nothing where it is about none.
+    """Whether the broken guarantee that the scenario is about was seen, and nothing else; nothing where it is about
+    none.
 
     What is there to fail must not hide other failures: kinds that ``beside`` does not name, or more than ``most``.
     """
@@ -125,8 +126,8 @@ def _crashes(events: Events, facts: RunFacts) -> list[str]:
 
 
 def _may_lack_tables(facts: RunFacts) -> bool:
-    promises = [facts.promise(fault) for fault in facts.faults if fault.effective != 0]
-    narrowest = [promise.unreachable for promise in promises if promise is not None]
+    guarantees = [facts.guarantee(fault) for fault in facts.faults if fault.effective != 0]
+    narrowest = [guarantee.unreachable for guarantee in guarantees if guarantee is not None]
     return any(narrowest) or not narrowest
 
 

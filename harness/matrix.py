@@ -1,6 +1,6 @@
 """Every mode against every fault, many seeds a cell: on the simulator over all cores, or on processes one by one.
 
-Question: where do promises hold, where is loss shown, and which seed shows a failure?
+Question: where do guarantees hold, where is loss shown, and which seed shows a failure?
 
 Model. A row is a configuration (mode and flush type), a column a fault on somebody (a master, a slave, the link between
 them, clients, NameServers); a cell is one scenario made here, run with every seed. Columns that need a slave have cells
@@ -379,8 +379,9 @@ def silent_control(cell: Cell) -> str:
     of_masters = [fault for fault in (column, column.second) if fault and fault.of_master]
     if contract and contract.acknowledged_by == "majority":
         of_masters = [fault for fault in of_masters if fault.on == WHOLE_BROKER]
-    promises = [contract.promise(harm_of_verb(fault.do), flush, "master") for fault in of_masters] if contract else []
-    if cell.with_loss or not cell.reports or all(p is None or p.loss_with(slaves) == "none" for p in promises):
+    harms = [harm_of_verb(fault.do) for fault in of_masters]
+    guarantees = [contract.guarantee(harm, flush, "master") for harm in harms] if contract else []
+    if cell.with_loss or not cell.reports or all(p is None or p.loss_with(slaves) == "none" for p in guarantees):
         return ""
     return f"{cell.column} may lose messages in {mode} with {flush} flush, and no seed of {len(cell.reports)} shows it"
 

@@ -7,7 +7,7 @@ Model. One :class:`Mode` a mode; scenario files, the matrix and ``mqchaos list m
 A mode is added by one row here and one contract (``checkers/contracts/<mode>.yaml``), which also says where lists put
 it.
 
-Limits. What a mode promises stands in its contract.
+Limits. What a mode guarantees stands in its contract.
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ class Expect:
     """Narrows the contract of the mode, never widens it; empty = contract. ``lost``: ``none`` = nothing may be lost;
     ``replicas``: ``agree`` = slaves hold what their masters hold, whatever happened.
 
-    ``verdict``: ``FAIL`` = the scenario is there to show a broken promise, with an anomaly of the kind ``because``. It
-    makes no failure green: the verdict stays FAIL, and a run that does not show it is UNKNOWN. It has bounds: failures
-    of other kinds than ``beside`` names, or of more than ``most`` messages, are not as expected.
+    ``verdict``: ``FAIL`` = the scenario is there to show a broken guarantee, with an anomaly of the kind ``because``.
+    It makes no failure green: the verdict stays FAIL, and a run that does not show it is UNKNOWN. It has bounds:
+    failures of other kinds than ``beside`` names, or of more than ``most`` messages, are not as expected.
     """
 
     lost: Lost = ""

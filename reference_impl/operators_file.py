@@ -32,7 +32,7 @@ MODES: Final[Mapping[str, str]] = {
     "duplicationEnable": "a commit log that is copied by other means is not implemented",
     "rocksdbCQDoubleWriteEnable": "consume queues in RocksDB are not implemented",
 }
-"""Switches that would change what the node is or promises, and why they are refused."""
+"""Switches that would change what the node is or guarantees, and why they are refused."""
 
 GUIDES: Final[Mapping[str, str]] = {
     "storePathConsumeQueue": "consumequeue",

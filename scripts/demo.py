@@ -1,6 +1,6 @@
 """``make demo``: brokers die, verdicts, a dashboard. Every step is a command that a person can type.
 
-Three parts: the grid of modes and faults on the simulator, the same promises on real processes (as root with real
+Three parts: the grid of modes and faults on the simulator, the same guarantees on real processes (as root with real
 power cuts), and Spark's tables and page over all of it. What this user may not do is named and left out. Runs, lake,
 marts and page go to ``demo/``, which is made anew.
 """

@@ -427,7 +427,7 @@ def services() -> list[Example]:
     return [
         of_run(
             "availability-pass",
-            "PASS: down from 0.030 s to 0.060 s, back within the promise",
+            "PASS: down from 0.030 s to 0.060 s, back within the guarantee",
             Outcome.PASS,
             check_availability,
             run([*down, "SEND_OK", "SEND_OK"]),

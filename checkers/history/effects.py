@@ -6,7 +6,7 @@ Model. The ``resolve`` event of a fault lists its effects (written by the inject
 explains the words). A history that was recorded before they were written has the verb's name only:
 :data:`OF_OLD_VERBS` is the one place that derives them from it.
 
-A contract promises something for each *harm*. The harm of a fault follows from its effects, the gravest first:
+A contract guarantees something for each *harm*. The harm of a fault follows from its effects, the gravest first:
 what took data names it before what ended the process, that before what only held it up.
 """
 
@@ -75,7 +75,7 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
 """(does, how, harm), the gravest first."""
 
 HARMS: Final = (NO_HARM, *dict.fromkeys(harm for _, _, harm in _HARMS))
-"""What a contract can promise something for."""
+"""What a contract can guarantee something for."""
 
 
 def effects_of(detail: Mapping[str, Any]) -> tuple[Effect, ...]:

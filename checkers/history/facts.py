@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from checkers.contract import Contract, Promise, contract_of
+from checkers.contract import Contract, Guarantee, contract_of
 from checkers.history.cluster import Cluster
 from checkers.history.conditions import Conditions
 from checkers.history.dumps import NodeDump
@@ -98,12 +98,12 @@ class RunFacts:
         contract = self.contract()
         return contract is not None and contract.acknowledged_by == "majority"
 
-    def promise(self, fault: FaultFact) -> Promise | None:
-        """What the contract promises for *fault* on whom it hit, with their properties; ``None`` where it says
+    def guarantee(self, fault: FaultFact) -> Guarantee | None:
+        """What the contract guarantees for *fault* on whom it hit, with their properties; ``None`` where it says
         nothing."""
         contract = self.contract()
-        promise = contract.promise(fault.harm, self.flush, self.role_hit(fault)) if contract else None
-        return promise.narrowed(self._common_properties(fault)) if promise else None
+        guarantee = contract.guarantee(fault.harm, self.flush, self.role_hit(fault)) if contract else None
+        return guarantee.narrowed(self._common_properties(fault)) if guarantee else None
 
     def _common_properties(self, fault: FaultFact) -> Mapping[str, str]:
         """Those that all masters have that *fault* hit."""

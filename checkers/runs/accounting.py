@@ -163,8 +163,8 @@ def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int
     broker = facts.cluster.broker_of(node)
     before = [f for f in facts.faults if f.inject_ns <= instants[0] and f.effective != 0]
     hits = [f for f in before if facts.hits(f, broker)]
-    promises = [facts.promise(fault) for fault in hits]
-    allowed = any(promise is not None and promise.unreachable for promise in promises)
+    guarantees = [facts.guarantee(fault) for fault in hits]
+    allowed = any(guarantee is not None and guarantee.unreachable for guarantee in guarantees)
     cause = f"after {hits[-1].words()}" if hits else "although no fault had hit it"
     elected = [its.begin_ns for its in facts.cluster.elections(broker)[1:] if its.begin_ns <= instants[0]]
     if elected and not allowed:  # tables are no part of a group's log

@@ -9,7 +9,7 @@ invocation and ends with the next success. What nobody asked is not unavailabili
 
 After a fault, for each queue: *detect* is the time from the fault to the first failing operation, *return* the time to
 the first success invoked after it (RTO); between them lie *restart*, *elect* and *route*, where somebody told of
-them. A promise is broken if
+them. A guarantee is broken if
 
     not-recovered     operations were invoked after heal + deadline, and none of them succeeded; also what applications
                       asked their producers for, who ask nobody where they find no queue to write to
@@ -111,7 +111,7 @@ def windows_of(lane: Lane, end_ns: int) -> list[Window]:
 
 
 def check_availability(history: History, facts: RunFacts) -> Verdict:
-    """Windows, times to return, and the promises about both."""
+    """Windows, times to return, and the guarantees about both."""
     lanes = lanes_of(history)
     end_ns = _end_of_load(history, facts)
     windows = [window for lane in lanes for window in windows_of(lane, end_ns)]
@@ -214,8 +214,8 @@ def _not_recovered(history: History, facts: RunFacts, lanes: list[Lane]) -> list
 def _last_to_recover(facts: RunFacts) -> tuple[FaultFact, int] | None:
     """The fault after which service was to be back last, and when: what several faults hold comes back with the last of
     them. ``None`` where a fault was never healed, or the contract says nothing."""
-    found = [(fault, facts.promise(fault)) for fault in facts.faults if fault.effective != 0]
-    due = [(fault, fault.heal_ns + promise.recover_within_ns) for fault, promise in found if promise is not None]
+    found = [(fault, facts.guarantee(fault)) for fault in facts.faults if fault.effective != 0]
+    due = [(fault, fault.heal_ns + guarantee.recover_within_ns) for fault, guarantee in found if guarantee is not None]
     return max(due, key=lambda one: one[1], default=None) if all(f.heal_ns < NEVER_NS for f, _ in due) else None
 
 
@@ -247,8 +247,8 @@ def _others_down(history: History, facts: RunFacts, lanes: list[Lane]) -> list[A
         return []
     anomalies = []
     for fault in facts.faults:
-        promise = facts.promise(fault)
-        if promise is not None and promise.others_up:
+        guarantee = facts.guarantee(fault)
+        if guarantee is not None and guarantee.others_up:
             anomalies += [_other_down(history, facts, fault, lane) for lane in lanes]
     return [anomaly for anomaly in anomalies if anomaly is not None]
 
@@ -274,8 +274,8 @@ def _excused(facts: RunFacts, broker: str) -> list[Span]:
     spans: list[Span] = []
     longest_ns = 0
     for fault in facts.faults:
-        promise = facts.promise(fault)
-        back_ns = promise.recover_within_ns if promise is not None else 0
+        guarantee = facts.guarantee(fault)
+        back_ns = guarantee.recover_within_ns if guarantee is not None else 0
         longest_ns = max(longest_ns, back_ns)
         if fault.effective != 0 and _concerns(facts, fault, broker):
             spans.append((fault.begin_ns, min(NEVER_NS, fault.lasts[1] + back_ns)))

@@ -5,8 +5,8 @@ Question: a message was sent to be delivered at a time (``due_ns``). When did ea
 Model. ``due_ns`` is the time of the send's begin plus its delay: the broker counts from when it stores the message, so
 that is the earliest lawful time. A delivery begins at the latest when it was recorded: what was recorded before it was
 due, by more than :data:`ROUNDING_NS`, was early whatever the clocks say. Lateness is told by quantiles, and not judged:
-RocketMQ promises none. A message that was acknowledged and never given is a FAIL (*never-given*), but for runs in which
-a fault took data.
+RocketMQ guarantees none. A message that was acknowledged and never given is a FAIL (*never-given*), but for runs in
+which a fault took data.
 
 Limits. Only the first delivery of a message counts. RocketMQ keeps whole milliseconds, and 4.9 looks for due messages
 every 100 ms at best.

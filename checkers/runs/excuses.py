@@ -1,15 +1,15 @@
-"""Whether a fault of this run excuses what clients were not given: asked of the table of client promises."""
+"""Whether a fault of this run excuses what clients were not given: asked of the table of client guarantees."""
 
 from __future__ import annotations
 
-from checkers.client_promises import client_promises
+from checkers.client_guarantees import client_guarantees
 from checkers.history.facts import RunFacts
 from checkers.history.faults import FaultFact
 
 
 def excuses(facts: RunFacts, kind: str) -> list[FaultFact]:
     """Faults of servers that took effect and whose harm excuses a violation of *kind* in this mode."""
-    harms = client_promises()[kind].excuses(facts.mode)
+    harms = client_guarantees()[kind].excuses(facts.mode)
     cluster = facts.cluster
     return [
         fault

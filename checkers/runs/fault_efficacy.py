@@ -24,7 +24,7 @@ def check_faults(facts: RunFacts) -> Verdict:
     if contract is None:
         reasons.append(f"there is no contract for mode {facts.mode!r}")
     else:
-        for kind in sorted({fault.kind for fault in facts.faults if facts.promise(fault) is None}):
+        for kind in sorted({fault.kind for fault in facts.faults if facts.guarantee(fault) is None}):
             reasons.append(f"the contract of {facts.mode} says nothing about {kind} with {facts.flush} flush")
     measures = {
         "faults": len(facts.faults),

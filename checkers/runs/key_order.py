@@ -4,8 +4,8 @@ Question: each message of a key was sent when the one before it had been acknowl
 that order, with one listener at a time in a queue? Which keys stalled, which moved to another queue, and where did the
 order break?
 
-Model. :mod:`checkers.logs.listening` finds disorders and overlaps. RocketMQ promises order *within a queue*, while one
-member holds its lock:
+Model. :mod:`checkers.logs.listening` finds disorders and overlaps. RocketMQ guarantees order *within a queue*, while
+one member holds its lock:
 
     disorder         two messages of one key in the same queue, given in the wrong order: FAIL
     moved-disorder   the same over two queues: the key's queue had changed (another number of queues in the route, a

@@ -21,7 +21,7 @@ contract's ``loss``. What no fault may take is a failure; if SEND_OK was said wi
 (:mod:`checkers.runs.unearned_acks`).
 
 Time during which the node was paused or dead does not count: its flush thread did not run either. Everything else is a
-failure: loss without such an act, loss with synchronous flush, loss of a narrower promise (``expect: {lost:
+failure: loss without such an act, loss with synchronous flush, loss of a narrower guarantee (``expect: {lost:
 none}``).
 
 What a group has lost is judged by :mod:`checkers.runs.group_loss`.
@@ -256,8 +256,8 @@ def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
 
 
 def _loss_of(facts: RunFacts, fault: FaultFact) -> str:
-    promise = facts.promise(fault)
-    return promise.loss_with(_slaves_of(facts, fault)) if promise else "none"
+    guarantee = facts.guarantee(fault)
+    return guarantee.loss_with(_slaves_of(facts, fault)) if guarantee else "none"
 
 
 def _slaves_of(facts: RunFacts, fault: FaultFact) -> int:
@@ -267,7 +267,7 @@ def _slaves_of(facts: RunFacts, fault: FaultFact) -> int:
 
 def _refusal(facts: RunFacts, fault: FaultFact) -> str:
     """Why a loss by *fault* is no excuse at all; empty if it may be one."""
-    if facts.promise(fault) is None or _loss_of(facts, fault) == "none":
+    if facts.guarantee(fault) is None or _loss_of(facts, fault) == "none":
         return f"The contract of {facts.mode} allows no loss by {fault.kind} with {facts.flush} flush."
     if facts.expect.get("lost") == "none":
         return "The scenario expects that nothing is lost."

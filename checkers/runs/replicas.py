@@ -14,7 +14,7 @@ Where a synchronous master said SEND_OK it said that a slave has the message. ``
 slave of it has, wherever in the queue one looks: a slave that was ahead of its restarted master reports a longer log
 than the master has, which the master takes for copies of what it stores (RocketMQ: HAService#notifyTransferSome).
 
-Any of them is a failure unless a fault that hit the master has a promise that says ``replicas: may-differ`` (a master
+Any of them is a failure unless a fault that hit the master has a guarantee that says ``replicas: may-differ`` (a master
 that lost its tail, or all it had, is overtaken by its slave, and RocketMQ's classic replication never repairs that) and
 this very difference is one that such a slave explains (:mod:`checkers.runs.slave_ahead`).
 

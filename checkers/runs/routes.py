@@ -4,7 +4,7 @@ Question: how long does a NameServer go on listing a broker that ended or fell s
 well?
 
 Model. Clients ask every NameServer again and again (op ``route``: ``node`` the NameServer, ``detail`` broker → ids).
-RocketMQ's promise (documentation, NameServer): brokers heartbeat every 30 s; every 10 s the NameServer looks for
+RocketMQ's guarantee (documentation, NameServer): brokers heartbeat every 30 s; every 10 s the NameServer looks for
 brokers unseen for 120 s; a closed connection or an unregistration counts at once. A broker is *out* for a NameServer
 while it is down, frozen or cut off from it, whichever faults hold it so (:mod:`checkers.history.conditions`):
 

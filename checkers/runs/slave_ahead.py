@@ -104,8 +104,10 @@ def let_differ(facts: RunFacts, broker: str) -> list[FaultFact]:
     contract = facts.contract()
     if contract is None:
         return []
-    promises = [(fault, facts.promise(fault)) for fault in facts.faults if fault.effective != 0]
-    differing = [fault for fault, promise in promises if promise is not None and promise.replicas == "may-differ"]
+    guarantees = [(fault, facts.guarantee(fault)) for fault in facts.faults if fault.effective != 0]
+    differing = [
+        fault for fault, guarantee in guarantees if guarantee is not None and guarantee.replicas == "may-differ"
+    ]
     return [fault for fault in differing if facts.hits(fault, broker)]
 
 

@@ -182,8 +182,8 @@ def _lacking(
 def _may_differ(facts: RunFacts, broker: str, ns: int) -> bool:
     """Whether a fault on the master has let its slaves differ for ever."""
     for fault in facts.faults:
-        promise = facts.promise(fault)
-        may = promise is not None and promise.replicas == "may-differ" and fault.effective != 0
+        guarantee = facts.guarantee(fault)
+        may = guarantee is not None and guarantee.replicas == "may-differ" and fault.effective != 0
         if may and fault.begin_ns <= ns and facts.cluster.masters(broker, *fault.lasts) & {*fault.left}:
             return True
     return False

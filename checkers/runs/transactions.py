@@ -18,7 +18,7 @@ and what listeners were given shows who is visible:
                          asks again (*replayed*): allowed, and counted
     asked-too-often      more questions about one message than ``transactionCheckMax`` for each half it may have
 
-After a fault that takes data the second one is allowed as well. RocketMQ promises at least once, not exactly once, as
+After a fault that takes data the second one is allowed as well. RocketMQ guarantees at least once, not exactly once, as
 soon as a producer tries again or a broker dies: exactly once is what holds where neither happens.
 
 Limits. A broker that lost its master before the end was told cannot be asked about its halves by others.

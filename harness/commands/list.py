@@ -27,7 +27,7 @@ Row = dict[str, str]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``list``."""
     parser.epilog = (
-        "examples:\n  mqchaos list faults\n  mqchaos list promises --json\n  mqchaos list faults --markdown\n"
+        "examples:\n  mqchaos list faults\n  mqchaos list guarantees --json\n  mqchaos list faults --markdown\n"
     )
     parser.add_argument("what", choices=tuple(LISTS), metavar="WHAT", help=", ".join(LISTS))
     parser.add_argument("--json", action="store_true", help="a JSON array of objects on standard output")
@@ -118,15 +118,15 @@ def scenarios() -> list[Row]:
     return rows
 
 
-def promises() -> list[Row]:
+def guarantees() -> list[Row]:
     """The contract, cell by cell."""
     from checkers.contract import contract_of, known_modes
 
     contracts = [contract for contract in map(contract_of, known_modes()) if contract is not None]
     return [
-        {"mode": p.mode, "harm": p.harm, "role": p.role, "flush": p.flush, "loss": p.loss, "promise": p.words}
+        {"mode": p.mode, "harm": p.harm, "role": p.role, "flush": p.flush, "loss": p.loss, "guarantee": p.words}
         for contract in contracts
-        for p in contract.promises.values()
+        for p in contract.guarantees.values()
     ]
 
 
@@ -186,7 +186,7 @@ LISTS: Final[dict[str, Callable[[], list[Row]]]] = {
     "faults": faults,
     "checkers": checkers,
     "scenarios": scenarios,
-    "promises": promises,
+    "guarantees": guarantees,
     "defects": defects,
     "workloads": workloads,
     "backends": backends,

@@ -1,6 +1,6 @@
 """``mqchaos matrix``: modes × faults × seeds, as one table.
 
-Question: at one glance, where do the promises hold?
+Question: at one glance, where do the guarantees hold?
 """
 
 from __future__ import annotations

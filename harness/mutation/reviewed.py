@@ -8,7 +8,8 @@ Model. One entry a mutant: its id, the place as it was then (for readers), what 
 |---|---|
 | ``equivalent`` | every client sees the same in every run that there can be: it counts nowhere |
 | ``unseen`` | only speed, memory or text of messages differ, which nobody is promised: it counts as survived |
-| ``hole`` | somebody's promise is broken, and no unit asks: it counts as survived, and the reason says what would ask |
+| ``hole`` | somebody's guarantee is broken, and no unit asks: it counts as survived, and the reason says what would ask
+|
 
 Limits. An entry about a mutant that was not measured is an error of the file: a test finds it.
 """

@@ -101,7 +101,7 @@ def _change(path: str, number: int) -> None:
 def _judged(run: Run) -> dict[str, Any]:
     """How the run ended: its outcome, ``cause`` (check and kind), what was said, a digest of all that clients saw.
 
-    A scenario that is there to show a broken promise, and shows that and no more, counts as PASS.
+    A scenario that is there to show a broken guarantee, and shows that and no more, counts as PASS.
     """
     from harness.errors import HarnessError
     from harness.mutation.units import unit_named

@@ -54,7 +54,7 @@ class Companion:
     is_everywhere: bool = False
     """On every measuring consumer, not only on the first."""
     attacks: bool = False
-    """It is there to break a promise: what the load shows beside it is its doing."""
+    """It is there to break a guarantee: what the load shows beside it is its doing."""
 
     def make(self, host: PartHost) -> Part:
         part: Part = _found(self.maker)(host)

@@ -1,4 +1,4 @@
-"""Planted bugs: how the reference can be made to break its promises, so that checkers can prove that they see it.
+"""Planted bugs: how the reference can be made to break its guarantees, so that checkers can prove that they see it.
 
 Question: which wrong behaviours exist, where were they seen before, and which check must find each? A defect is a name;
 ``plant`` puts those that were named into a node that was just built (:mod:`~reference_impl.defects.defect`).

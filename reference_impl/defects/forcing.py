@@ -81,7 +81,7 @@ FORCING: Final = {
     "ack-before-fsync": StoreDefect(
         ack_before_fsync,
         "SYNC_FLUSH acknowledges a message before it is forced to the disk",
-        "acknowledged messages lost after a power cut in a mode that promises none",
+        "acknowledged messages lost after a power cut in a mode that allows none",
         "accounting",
         ("C18", "C19"),
         "etcd#14370: a single node answered before its own write-ahead log was written; etcd#14140: with fsync "
@@ -116,7 +116,7 @@ FORCING: Final = {
     "roll-skips-flush": StoreDefect(
         lambda store: substitute(store.log.files, SkipsOldFile),
         "when a new log file begins, what was not forced of the old one counts as forced",
-        "acknowledged messages lost after a power cut in a mode that promises none, from a file border on",
+        "acknowledged messages lost after a power cut in a mode that allows none, from a file border on",
         "accounting",
         ("R6",),
         "rocketmq#405, #1434: after a power cut messages at the border of two log files are gone",

@@ -74,7 +74,7 @@ TABLES: Final = {
     "orphan-cleanup-at-start": BrokerDefect(
         lambda broker: substitute(broker, RemovesOrphans),
         "a start deletes the queues of topics that it does not know, and topics.json may have been lost",
-        "acknowledged messages lost after a power cut in a mode that promises none",
+        "acknowledged messages lost after a power cut in a mode that allows none",
         "accounting",
         ("C05",),
         "nats-server#7545, #6888: streams that look like orphans while their metadata catch up are removed",

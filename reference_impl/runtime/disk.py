@@ -5,7 +5,7 @@ descriptors and hit the page cache, so they are made at once; a sync is handed t
 comes back through a callback in the loop's thread.
 
 Syncs of one file never overlap: while an ``fdatasync`` runs, later requests for the same file gather, and one more
-``fdatasync`` serves them all (group commit). It is started after the last of the writes it covers, so the promise of
+``fdatasync`` serves them all (group commit). It is started after the last of the writes it covers, so the guarantee of
 ``Environment.sync`` holds. Different files are synced side by side.
 
 Names: a created, renamed or deleted file makes its folder *dirty*; ``sync_names`` forces every dirty folder, and the

@@ -2,8 +2,8 @@
 
 Question: when may the store say "this is on the platter"? Model. A file's bytes are durable when its ``sync`` has come
 back *and* the file's name is durable. RocketMQ only forces the file: on ext4 that also commits the journal, so that the
-name (and that of ``abort``, and every rename before) is safe with it. ``Environment`` promises no such thing, therefore
-a force adds one ``sync_dir`` whenever a name has changed since the last one that came back.
+name (and that of ``abort``, and every rename before) is safe with it. ``Environment`` guarantees no such thing,
+therefore a force adds one ``sync_dir`` whenever a name has changed since the last one that came back.
 
     force(a)   sync(a), sync_dir   → then(ok) when both are back
     force(a)   sync(a)             → no name changed in between: one call

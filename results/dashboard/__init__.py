@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from checkers.contract import Contract, Promise, contract_of, known_modes
+from checkers.contract import Contract, Guarantee, contract_of, known_modes
 from checkers.history.effects import NO_HARM
 from faults.catalogue import VERBS
 from harness.errors import HistoryError
@@ -85,19 +85,19 @@ def vocabulary() -> dict[str, Any]:
     return {
         "modes": list(known_modes()),
         "verbs": {verb.name: verb.summary for verb in VERBS.values()},
-        "promises": {
-            f"{mode}/{flush}/{verb}": [promise.words.strip(), promise.source.strip()]
+        "guarantees": {
+            f"{mode}/{flush}/{verb}": [guarantee.words.strip(), guarantee.source.strip()]
             for mode, contract in contracts.items() if contract is not None
             for verb, harm in {"none": NO_HARM, **harms}.items() for flush in ("async", "sync")
-            if (promise := _strictest(contract, harm, flush)) is not None
+            if (guarantee := _strictest(contract, harm, flush)) is not None
         },
     }  # fmt: skip
 
 
-def _strictest(contract: Contract, harm: str, flush: str) -> Promise | None:
+def _strictest(contract: Contract, harm: str, flush: str) -> Guarantee | None:
     """What holds whoever was hit, else what holds of the first role that the contract names."""
-    named = (promise for (of, how, _), promise in contract.promises.items() if (of, how) == (harm, flush))
-    return contract.promise(harm, flush) or next(named, None)
+    named = (guarantee for (of, how, _), guarantee in contract.guarantees.items() if (of, how) == (harm, flush))
+    return contract.guarantee(harm, flush) or next(named, None)
 
 
 def read_mart(marts: Path, name: str) -> pa.Table:

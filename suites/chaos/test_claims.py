@@ -1,6 +1,6 @@
-"""What the documents promise, shown by the scenarios that come with the project: the verdict, and the claim itself.
+"""What the documents guarantee, shown by the scenarios that come with the project: the verdict, and the claim itself.
 
-A verdict says that no promise was broken. Whether the run *showed* what its claim says is asserted here, on its
+A verdict says that no guarantee was broken. Whether the run *showed* what its claim says is asserted here, on its
 history: who was listed, who was served, where messages went, how long it took.
 """
 

@@ -1,8 +1,8 @@
 """Every mode in containers, broken in five ways in one run: kill, partition, power cut, full disk, slow link.
 
-Question: does a cluster of containers keep what its mode promises, and do the faults of the process backend take effect
-and heal there just as well? Each fault is proved by its probes (``faults`` among the checks), so a run passes only if
-all of them took effect and are gone.
+Question: does a cluster of containers keep what its mode guarantees, and do the faults of the process backend take
+effect and heal there just as well? Each fault is proved by its probes (``faults`` among the checks), so a run passes
+only if all of them took effect and are gone.
 
     pytest suites/chaos/test_containers.py --target rocketmq:5.3.3      the same with Apache's brokers
 

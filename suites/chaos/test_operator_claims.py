@@ -1,4 +1,4 @@
-"""What the documents promise to operators, shown by scenarios: the verdict, and the claim itself."""
+"""What the documents guarantee to operators, shown by scenarios: the verdict, and the claim itself."""
 
 from __future__ import annotations
 

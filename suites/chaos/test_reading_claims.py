@@ -1,4 +1,4 @@
-"""What the documents promise to those who read, shown by scenarios: the verdict, and the claim itself.
+"""What the documents guarantee to those who read, shown by scenarios: the verdict, and the claim itself.
 
 One run a scenario. Where brokers of 5.3 do otherwise than those of 4.9 (and the reference), both are said.
 """

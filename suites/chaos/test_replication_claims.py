@@ -1,4 +1,4 @@
-"""What the documents promise about copies, shown by scenarios: the verdict, and the claim itself."""
+"""What the documents guarantee about copies, shown by scenarios: the verdict, and the claim itself."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _HEAD = """\
 This page is made by `python -m suites.museum.page`; do not edit it. Its figures are those of
 `python -m suites.museum.hunt`.
 
-A checker that has never found anything proves nothing. So the reference can be made to break its promises, in {bugs}
+A checker that has never found anything proves nothing. So the reference can be made to break its guarantees, in {bugs}
 ways, after bugs that replicated logs really had. Each is a *defect* with a name; each has a scenario
 that reaches it, and a check that must find it and say what is wrong: FAIL alone does not count as found, the sentence
 has to name the nodes, the fault and the mechanism. With the same seeds and without the defect every check must be

@@ -1,4 +1,4 @@
-// One cell of the matrix: what its mode promises, how its runs ended, and what a client went through.
+// One cell of the matrix: what its mode guarantees, how its runs ended, and what a client went through.
 const cellView = {
   show(where) {
     const make = page.make, cells = model.chosen(model.cell_outcomes, where);
@@ -7,7 +7,7 @@ const cellView = {
     return [
       make("h1", {}, page.verdict(outcome), ` ${cellName(cells[0])}`),
       make("p", {}, where.world ?? `${cells.length} brokers and backends together: ${cells.map(model.world).join("; ")}`),
-      cellView.facts(total, cells), cellView.promise(cells[0]),
+      cellView.facts(total, cells), cellView.guarantee(cells[0]),
       make("h2", {}, "Runs"), page.table(`${model.listed(runs)}, worst first`, runColumns(), [...runs].sort((a, b) => ({ FAIL: 0, UNKNOWN: 1, PASS: 2 })[a.outcome] - ({ FAIL: 0, UNKNOWN: 1, PASS: 2 })[b.outcome] || b.lost - a.lost), { part: 20 }),
       make("h2", {}, "Loss by run"), cellView.distribution(runs),
       make("h2", {}, "Availability around the fault"), cellView.availability(where),
@@ -26,9 +26,9 @@ const cellView = {
       entry("days", days[0] === days[1] ? days[0] : `${days[0]} to ${days[1]}`), entry("commits", [...new Set(cells.map((cell) => cell.commits))].join(", ") || "–"),
       entry("checks that were not PASS", [...new Set(cells.map((cell) => cell.checks).filter(Boolean))].join(", ") || "none"));
   },
-  promise(cell) {
-    const [words, source] = model.vocabulary.promises[`${cell.mode}/${cell.flush}/${cell.fault}`] ?? [];
-    return words ? page.make("details", {}, page.make("summary", {}, "What the mode promises under this fault"), page.make("p", {}, words), page.make("p", { class: "soft" }, `Source: ${source}`)) : null;
+  guarantee(cell) {
+    const [words, source] = model.vocabulary.guarantees[`${cell.mode}/${cell.flush}/${cell.fault}`] ?? [];
+    return words ? page.make("details", {}, page.make("summary", {}, "What the mode guarantees under this fault"), page.make("p", {}, words), page.make("p", { class: "soft" }, `Source: ${source}`)) : null;
   },
   distribution(runs) {
     if (!runs.some((run) => run.lost)) return page.make("p", {}, "No run lost an acknowledged message.");

@@ -42,7 +42,7 @@ const overview = {
     return make("ul", { class: "legend", "aria-label": "Questions" }, to("loss", "How much is lost?"), to("recovery", "How long is it down?"), make("li", {}, address.link(["releases"], {}, "Did a release get worse?")),
       to("untested", "What was never tested?"), one ? make("li", {}, address.link(["run", one.run, "message", String(one.message)], {}, "One lost message, and why")) : null);
   },
-  // A cell's place in the list: broken promises, then what is unknown, then allowed losses.
+  // A cell's place in the list: broken guarantees, then what is unknown, then allowed losses.
   rank: (cell) => [cell.failed > 0 ? 0 : cell.unknown > 0 ? 1 : cell.lost > 0 ? 2 : 3, -(cell.failed / cell.runs), -(cell.lost_broken ?? 0), -cell.lost],
   worst(cells, where) {
     const ordered = [...cells].sort((a, b) => { const [x, y] = [overview.rank(a), overview.rank(b)]; return x.map((value, i) => value - y[i]).find((d) => d) ?? 0; });

@@ -1,7 +1,7 @@
 """A master and its slaves through kills, power cuts and partitions: what is copied, when, and what never agrees again.
 
 The simulator's virtual times are RocketMQ's (P40 to P51, hazards H1 to H7). At the end of every run in which the
-documents promise it, the logs are compared byte for byte.
+documents guarantee it, the logs are compared byte for byte.
 """
 
 from __future__ import annotations

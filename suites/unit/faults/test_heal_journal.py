@@ -124,7 +124,7 @@ def test_rubbish_in_the_middle_is_told_with_its_line_and_hides_no_other_journal(
         heal(damaged, pytest.fail)
 
 
-def test_a_promise_is_forced_to_the_disk_before_the_act_may_begin(heal_folder: Path, monkeypatch) -> None:
+def test_an_undo_is_forced_to_the_disk_before_the_act_may_begin(heal_folder: Path, monkeypatch) -> None:
     journal = HealJournal.open("run-2", heal_folder)
     forced: list[bytes] = []
     force = os.fsync
@@ -161,7 +161,7 @@ def test_nobody_sees_a_journal_without_its_lock(heal_folder: Path, monkeypatch) 
     journal.close()
 
 
-def test_a_run_that_kept_its_promises_leaves_nothing(heal_folder: Path) -> None:
+def test_a_run_that_undid_everything_leaves_nothing(heal_folder: Path) -> None:
     journal = HealJournal.open("run-2", heal_folder)
     journal.undone(journal.record("pause", [HealStep("continue_process", {"pid": 1})]))
     journal.close()
@@ -205,7 +205,7 @@ def steps(number: int) -> list[HealStep]:
     return [HealStep("unmount", {"folder": f"{number:04d}" + "x" * 2000})]
 
 
-def test_a_promise_that_finds_no_space_is_not_given_and_those_before_it_can_all_be_read(
+def test_an_undo_that_finds_no_space_is_not_written_and_those_before_it_can_all_be_read(
     heal_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = HealJournal.open("run-1", heal_folder)

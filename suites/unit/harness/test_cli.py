@@ -173,7 +173,7 @@ def test_errors_of_the_harness_have_their_code_place_hint_and_notes(capsys, monk
 
 
 @pytest.mark.parametrize(
-    "what", ["modes", "faults", "checkers", "scenarios", "promises", "defects", "backends", "targets"]
+    "what", ["modes", "faults", "checkers", "scenarios", "guarantees", "defects", "backends", "targets"]
 )
 def test_lists_have_one_line_each_and_the_same_as_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = typed(capsys, "list", what)
@@ -217,7 +217,7 @@ def leave_behind(folder: Path, steps: list[HealStep]) -> None:
     journal.close()
 
 
-def test_heal_undoes_what_a_dead_run_promised(heal_state: Path, tmp_path: Path, capsys) -> None:
+def test_heal_undoes_what_a_dead_run_left(heal_state: Path, tmp_path: Path, capsys) -> None:
     scratch = tmp_path / "mqc-scratch"
     (scratch / "data").mkdir(parents=True)
     leave_behind(heal_state, [HealStep("remove_folder", {"folder": str(scratch)})])
@@ -328,9 +328,9 @@ def test_a_taken_port_is_seen() -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_traceback() -> None:
-    """``mqchaos list promises | true``: the pipe breaks while or after we write."""
+    """``mqchaos list guarantees | true``: the pipe breaks while or after we write."""
     done = subprocess.run(
-        f"{sys.executable} -m harness.cli list promises | true",
+        f"{sys.executable} -m harness.cli list guarantees | true",
         shell=True,
         capture_output=True,
         text=True,

@@ -74,7 +74,7 @@ def _hashes(out: str) -> list[tuple[str, str]]:
     return [(run["seed"], run["history_sha256"]) for run in json.JSONDecoder().raw_decode(out[out.index("[") :])[0]]
 
 
-def test_a_run_that_breaks_a_promise_exits_one_and_says_which_message(typed) -> None:
+def test_a_run_that_breaks_a_guarantee_exits_one_and_says_which_message(typed) -> None:
     code, out, _ = typed("run", "small.yaml", "--seed", "5", "--defect", "skip-last-record")
     assert code == EXIT_FAIL
     assert out.startswith("FAIL  small")

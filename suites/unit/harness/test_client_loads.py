@@ -1,4 +1,4 @@
-"""Loads of client promises: each reaches what its check is about while its clients and a broker die."""
+"""Loads of client guarantees: each reaches what its check is about while its clients and a broker die."""
 
 from __future__ import annotations
 

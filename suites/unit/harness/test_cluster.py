@@ -53,7 +53,7 @@ def test_the_flush_type_is_the_topologys(flush: Flush, written: str) -> None:
     assert cluster.flush == flush
 
 
-def test_intervals_that_promises_depend_on_are_rocketmqs_defaults_unless_the_scenario_says_otherwise() -> None:
+def test_intervals_that_guarantees_depend_on_are_rocketmqs_defaults_unless_the_scenario_says_otherwise() -> None:
     plain = build(scenario(), host).nodes[2].properties
     assert not [name for name in plain if "Interval" in name or "flushCommitLog" in name]
     own = {"broker": {"flushIntervalCommitLog": "50"}, "namesrv": {"scanNotActiveBrokerInterval": "1000"}}

@@ -1,4 +1,4 @@
-"""Closed and full outputs, a terminal that is gone: exit code 1 means a broken promise, and nothing else."""
+"""Closed and full outputs, a terminal that is gone: exit code 1 means a broken guarantee, and nothing else."""
 
 from __future__ import annotations
 

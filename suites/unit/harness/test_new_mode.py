@@ -57,13 +57,13 @@ def test_it_runs_and_is_judged_by_its_contract() -> None:
     assert result.outcome.name == "PASS", [reason for verdict in result.verdicts for reason in verdict.reasons]
 
 
-def test_lists_show_it_last_and_its_promises_are_those_of_the_mode_that_it_is_like() -> None:
+def test_lists_show_it_last_and_its_guarantees_are_those_of_the_mode_that_it_is_like() -> None:
     assert contract.known_modes()[-1] == "guarded-pair"
     mine, like = contract.contract_of("guarded-pair"), contract.contract_of("multi-master-multi-slave-sync")
     assert mine is not None
     assert like is not None
-    assert set(mine.promises) == set(like.promises)
-    assert {promise.mode for promise in mine.promises.values()} == {"guarded-pair"}
+    assert set(mine.guarantees) == set(like.guarantees)
+    assert {guarantee.mode for guarantee in mine.guarantees.values()} == {"guarded-pair"}
 
 
 def test_a_cluster_that_it_cannot_have_is_refused_with_its_line() -> None:

@@ -1,7 +1,7 @@
 """The experiment for which the simulator exists, with a toy: which flush loses acknowledged records to which fault?
 
 Each seed: a log server, two clients at 50 records a second each, one fault at a drawn moment, restart, then the log is
-read. Acknowledged and missing is lost. Promises: kill loses nothing; a power cut takes from asynchronous flush, in
+read. Acknowledged and missing is lost. Guarantees: kill loses nothing; a power cut takes from asynchronous flush, in
 nearly every seed, a suffix of what was acknowledged; from synchronous flush nothing; planted bugs show.
 """
 

@@ -94,7 +94,7 @@ class Story:
 
 
 def check(story: Story, flushed_to: int, how: str) -> None:
-    """All promises of one start."""
+    """All guarantees of one start."""
     candidates = story.puts
     found = story.survived()
     assert story.world.store.log_end >= flushed_to, "flushed bytes are gone"

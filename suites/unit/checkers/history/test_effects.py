@@ -29,8 +29,8 @@ def test_every_verb_does_something_that_every_contract_speaks_of(verb: str) -> N
     for mode in known_modes():
         contract = contract_of(mode)
         assert contract is not None
-        if any(promise.harm == harm for promise in contract.promises.values()):
-            assert {flush for h, flush, _ in contract.promises if h == harm} == {"sync", "async"}
+        if any(guarantee.harm == harm for guarantee in contract.guarantees.values()):
+            assert {flush for h, flush, _ in contract.guarantees if h == harm} == {"sync", "async"}
 
 
 @pytest.mark.parametrize("verb", OF_OLD_VERBS)

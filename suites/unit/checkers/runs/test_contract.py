@@ -1,4 +1,4 @@
-"""Outcomes of answers, promises of modes, and what a run's events tell about its faults."""
+"""Outcomes of answers, guarantees of modes, and what a run's events tell about its faults."""
 
 from __future__ import annotations
 
@@ -54,27 +54,27 @@ def test_other_operations(f: str, status: str, outcome: str) -> None:
 
 
 @pytest.mark.parametrize("mode", known_modes())
-def test_every_mode_promises_something_for_every_harm_and_flush(mode: str) -> None:
+def test_every_mode_guarantees_something_for_every_harm_and_flush(mode: str) -> None:
     contract = contract_of(mode)
     assert contract is not None
     needs_slave = {"disk-replaced", "promoted"}
     for harm in set(HARMS) - (set() if contract.acknowledged_by == "master-and-slave" else needs_slave):
         for flush in ("sync", "async"):
-            promise = contract.promise(harm, flush)
-            assert promise is not None, (harm, flush)
+            guarantee = contract.guarantee(harm, flush)
+            assert guarantee is not None, (harm, flush)
             is_from_memory = flush == "async" or contract.acknowledged_by == "majority"  # whatever the flush type
-            assert (promise.loss == "unflushed") == (harm == "power-cut" and is_from_memory)
-            assert promise.words.endswith(".")
-            assert promise.source
+            assert (guarantee.loss == "unflushed") == (harm == "power-cut" and is_from_memory)
+            assert guarantee.words.endswith(".")
+            assert guarantee.source
 
 
 @pytest.mark.parametrize("harm", ["disk-replaced", "promoted"])
 def test_one_copy_is_what_send_ok_of_a_master_with_several_slaves_means(harm: str) -> None:
     contract = contract_of("multi-master-multi-slave-sync")
     assert contract is not None
-    promise = contract.promise(harm, "async")
-    assert promise is not None
-    assert [promise.loss_with(slaves) for slaves in (0, 1, 2, 3)] == ["none", "none", "unreplicated", "unreplicated"]
+    guarantee = contract.guarantee(harm, "async")
+    assert guarantee is not None
+    assert [guarantee.loss_with(slaves) for slaves in (0, 1, 2, 3)] == ["none", "none", "unreplicated", "unreplicated"]
 
 
 def test_an_unknown_mode_has_no_contract() -> None:
@@ -152,8 +152,10 @@ def test_a_property_takes_away_what_its_harm_may_take(harm: str, properties: dic
     for mode in known_modes():
         contract = contract_of(mode)
         assert contract is not None
-        promise = contract.promise(harm, "sync")
-        assert promise is None or promise.narrowed(properties).unreachable is (unreachable and promise.unreachable)
+        guarantee = contract.guarantee(harm, "sync")
+        assert guarantee is None or guarantee.narrowed(properties).unreachable is (
+            unreachable and guarantee.unreachable
+        )
 
 
 @pytest.mark.parametrize("wrong", [{"loss": "all"}, {"unreachable": True}, {"service": "up"}, {}, {"harm": "nothing"}])

@@ -1,17 +1,18 @@
-"""``docs/promises.md``: what is promised, which scenario shows it, and what came out on which broker.
+"""``docs/guarantees.md``: what is promised, which scenario shows it, and what came out on which broker.
 
-Question: which promises of RocketMQ does the project show, and do they hold on the reference and on Apache's broker?
+Question: which guarantees of RocketMQ does the project show, and do they hold on the reference and on Apache's broker?
 
 Model. Three sources, one page. ``suites/chaos/claims.yaml`` has the claims; the scenarios that come with the project
-name the claims they show; ``suites/recorded/promises.jsonl`` has recorded outcomes, one entry a scenario, backend and
-target, the cells of the matrix among them. The contracts of the checkers give the last part: every promise by mode,
+name the claims they show; ``suites/recorded/guarantees.jsonl`` has recorded outcomes, one entry a scenario, backend and
+target, the cells of the matrix among them. The contracts of the checkers give the last part: every guarantee by mode,
 fault and flush type.
 
-    python scripts/promises_page.py                          write the page again
-    python scripts/promises_page.py --check                  exit 1 if it is not up to date
-    python scripts/promises_page.py --record sim --seeds 20  run every claim scenario and record what came out
-    python scripts/promises_page.py --record process --target rocketmq:4.9.7 [--only NAME]
-    python scripts/promises_page.py --from DIR               record what the run folders below DIR came to: claims, and
+    python scripts/guarantees_page.py                          write the page again
+    python scripts/guarantees_page.py --check                  exit 1 if it is not up to date
+    python scripts/guarantees_page.py --record sim --seeds 20  run every claim scenario and record what came out
+    python scripts/guarantees_page.py --record process --target rocketmq:4.9.7 [--only NAME]
+    python scripts/guarantees_page.py --from DIR               record what the run folders below DIR came to: claims,
+    and
                                                         cells of ``mqchaos matrix --keep all --out DIR``
 
 Limits. Outcomes are what was recorded, at the commit that is written beside them; a page never runs anything.
@@ -29,7 +30,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from checkers.contract import Contract, Promise, ReadingPromise, contract_of, known_modes
+from checkers.contract import Contract, Guarantee, ReadingGuarantee, contract_of, known_modes
 from checkers.verdict import worst
 from harness import runfolder
 from harness.backends.table import backend_named
@@ -47,8 +48,8 @@ NOT_READY: Final = "NOT READY"
 """The outcome of a seed whose cluster did not get ready."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 CLAIMS: Final = ROOT / "suites" / "chaos" / "claims.yaml"
-RESULTS: Final = recorded.FOLDER / "promises.jsonl"
-PAGE: Final = ROOT / "docs" / "promises.md"
+RESULTS: Final = recorded.FOLDER / "guarantees.jsonl"
+PAGE: Final = ROOT / "docs" / "guarantees.md"
 COLUMNS: Final = (
     ("sim", "reference", "reference, simulated"),
     ("process", "reference", "reference, real processes"),
@@ -220,8 +221,8 @@ def page(results: Sequence[Result]) -> str:
     claims: dict[str, str] = yaml.safe_load(CLAIMS.read_text(encoding="utf-8"))
     scenarios = claim_scenarios()
     parts = [
-        "# Promises",
-        "This page is made by `python scripts/promises_page.py`; do not edit it.",
+        "# Guarantees",
+        "This page is made by `python scripts/guarantees_page.py`; do not edit it.",
         "## Claims, and what shows them",
         "A verdict is PASS, UNKNOWN or FAIL; *lost* counts acknowledged messages, and where the mode allows a loss a "
         "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *send_p50_us*: the "
@@ -276,15 +277,15 @@ def _grid_row(row: str, results: Sequence[Result]) -> str:
 
 
 def _contract(contract: Contract) -> str:
-    cells: dict[tuple[str, str], list[Promise]] = {}
-    for promise in contract.promises.values():
-        cells.setdefault((promise.words, promise.source), []).append(promise)
-    promises = "\n".join(_promise(promises) for promises in cells.values())
-    parts = [f"### {contract.mode}", contract.statement.strip(), promises, *_reading(contract.reading)]
+    cells: dict[tuple[str, str], list[Guarantee]] = {}
+    for guarantee in contract.guarantees.values():
+        cells.setdefault((guarantee.words, guarantee.source), []).append(guarantee)
+    guarantees = "\n".join(_guarantee(guarantees) for guarantees in cells.values())
+    parts = [f"### {contract.mode}", contract.statement.strip(), guarantees, *_reading(contract.reading)]
     return "\n\n".join(parts)
 
 
-def _reading(reading: ReadingPromise | None) -> Iterable[str]:
+def _reading(reading: ReadingGuarantee | None) -> Iterable[str]:
     """What groups may rely on, whatever the fault."""
     if reading is None:
         return
@@ -298,10 +299,10 @@ def _reading(reading: ReadingPromise | None) -> Iterable[str]:
     yield f"Source: {reading.source}"
 
 
-def _promise(promises: Sequence[Promise]) -> str:
-    one = promises[0]
-    faults = ", ".join(dict.fromkeys(_with_verbs(promise.harm) for promise in promises))
-    flushes = ", ".join(dict.fromkeys(promise.flush for promise in promises))
+def _guarantee(guarantees: Sequence[Guarantee]) -> str:
+    one = guarantees[0]
+    faults = ", ".join(dict.fromkeys(_with_verbs(guarantee.harm) for guarantee in guarantees))
+    flushes = ", ".join(dict.fromkeys(guarantee.flush for guarantee in guarantees))
     within = f"{one.recover_within_ns // 1_000_000_000} s" if one.recover_within_ns else "–"
     loss = f"{one.loss}; of several slaves: {one.loss_of_several}" if one.loss_of_several else one.loss
     head = f"* **{faults}**, {flushes} flush; loss: {loss}; back within: {within}."
@@ -327,13 +328,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _check(text: str) -> int:
     if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
         return 0
-    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python scripts/promises_page.py\n")
+    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python scripts/guarantees_page.py\n")
     return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line above."""
-    parser = argparse.ArgumentParser(prog="python scripts/promises_page.py", description="Make docs/promises.md.")
+    parser = argparse.ArgumentParser(prog="python scripts/guarantees_page.py", description="Make docs/guarantees.md.")
     parser.add_argument("--check", action="store_true", help="exit 1 if the page is not up to date")
     parser.add_argument("--record", metavar="BACKEND", help="run the claim scenarios there first")
     parser.add_argument("--from", dest="folder", type=Path, metavar="DIR", help="record the runs below DIR")

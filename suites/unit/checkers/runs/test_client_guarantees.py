@@ -1,10 +1,10 @@
-"""The table of client promises: every kind is one of its check, every excuse a harm, and checks ask it."""
+"""The table of client guarantees: every kind is one of its check, every excuse a harm, and checks ask it."""
 
 from __future__ import annotations
 
 import pytest
 
-from checkers.client_promises import client_promises
+from checkers.client_guarantees import client_guarantees
 from checkers.contract import known_modes
 from checkers.runs.checks import CHECKS
 from checkers.runs.kinds import KINDS
@@ -14,13 +14,13 @@ from suites.unit.checkers.runs.test_listeners import judged
 from suites.unit.checkers.runs.test_transactions import committed
 
 
-@pytest.mark.parametrize("promise", client_promises().values(), ids=lambda promise: promise.kind)
-def test_a_promise_is_of_a_check_that_can_fail_so(promise) -> None:
-    assert promise.kind in KINDS[promise.check]
-    assert promise.check in CHECKS
-    assert set(promise.modes) <= set(known_modes())
-    assert promise.words.endswith(".")
-    assert promise.source
+@pytest.mark.parametrize("guarantee", client_guarantees().values(), ids=lambda guarantee: guarantee.kind)
+def test_a_guarantee_is_of_a_check_that_can_fail_so(guarantee) -> None:
+    assert guarantee.kind in KINDS[guarantee.check]
+    assert guarantee.check in CHECKS
+    assert set(guarantee.modes) <= set(known_modes())
+    assert guarantee.words.endswith(".")
+    assert guarantee.source
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 Question: a group was never given a message whose transaction committed. Is that a failure, after what was done to this
 cluster?
 
-Model. ``client_promises.yaml`` has one entry a kind of violation: the check that finds it, the promise in words with
-its source, and the harms (:data:`checkers.history.effects.HARMS`) after which it is allowed; ``modes`` has those of a
-mode where they are others. The promise holds in every mode and under every harm that is not named.
+Model. ``client_guarantees.yaml`` has one entry a kind of violation: the check that finds it, the guarantee in words
+with its source, and the harms (:data:`checkers.history.effects.HARMS`) after which it is allowed; ``modes`` has those
+of a mode where they are others. The guarantee holds in every mode and under every harm that is not named.
 
 Limits. Checks may ask for more than the harm: that it hit this broker, and when (``locks``).
 """
@@ -22,11 +22,11 @@ import yaml
 
 from checkers.history.effects import HARMS
 
-_FILE: Final = Path(__file__).parent / "client_promises.yaml"
+_FILE: Final = Path(__file__).parent / "client_guarantees.yaml"
 
 
 @dataclass(frozen=True)
-class ClientPromise:
+class ClientGuarantee:
     """One entry; ``excused_by``: harms, ``modes``: those of a mode that has others."""
 
     kind: str
@@ -42,13 +42,13 @@ class ClientPromise:
 
 
 @cache
-def client_promises() -> Mapping[str, ClientPromise]:
+def client_guarantees() -> Mapping[str, ClientGuarantee]:
     """By kind; ``ValueError`` for a harm that no fault does."""
     entries = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
     found = {}
     for entry in entries:
         modes = {mode: tuple(harms) for mode, harms in entry.get("modes", {}).items()}
-        promise = ClientPromise(
+        guarantee = ClientGuarantee(
             entry["kind"],
             entry["check"],
             entry["words"].strip(),
@@ -56,8 +56,8 @@ def client_promises() -> Mapping[str, ClientPromise]:
             tuple(entry["excused_by"]),
             modes,
         )
-        for harm in (*promise.excused_by, *(harm for harms in modes.values() for harm in harms)):
+        for harm in (*guarantee.excused_by, *(harm for harms in modes.values() for harm in harms)):
             if harm not in HARMS:
-                raise ValueError(f"{_FILE.name}: {promise.kind}: no fault does {harm!r}")
-        found[promise.kind] = promise
+                raise ValueError(f"{_FILE.name}: {guarantee.kind}: no fault does {harm!r}")
+        found[guarantee.kind] = guarantee
     return found
