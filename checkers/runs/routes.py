@@ -18,7 +18,9 @@ the kernel outlives the broker, and may close its connections all the same. A li
 when that began and when it ended. A NameServer that was itself
 down, frozen or of another time is judged again when that is over; times in which it was out count for nobody. A group
 has no master from when its leader steps down until another is elected: how long that may take is for the check
-``elections``.
+``elections``. And a leader that was frozen or cut off while another was elected may register once more as the master,
+and then as a follower: who registers last under id 0 has it, and when that one takes another id nobody has it, until
+the new leader registers again (RocketMQ: RouteInfoManager#registerBroker), within ``relearned_within``.
 
 Limits. Views are as clients see them, to the interval of their questions. Runs without ``route`` ops are not judged.
 """
@@ -99,7 +101,7 @@ class _Judge:
 
     def is_early(self, view: View, broker: str) -> bool:
         """Whether *broker* has to be in *view*: nothing that can have removed it is recent enough."""
-        if self._is_electing(view, broker):
+        if self._is_electing(view, broker) or self._is_given_up(view, broker):
             return False
         master = self.facts.cluster.master_at(broker, view.invoke_ns)
         server_ns = self._of_server(view.server)
@@ -120,6 +122,17 @@ class _Judge:
         within_ns = contract.leader_within_ns if contract else 0
         elected = (election.begin_ns for election in self.facts.cluster.elections(broker))
         return any(view.invoke_ns < ns <= view.complete_ns + within_ns for ns in elected)
+
+    def _is_given_up(self, view: View, broker: str) -> bool:
+        """Whether a member that had led before came back a short time ago, and found another one leading."""
+        elections = [e for e in self.facts.cluster.elections(broker) if e.begin_ns <= view.complete_ns]
+        patience_ns = self.bounds.relearned_within_ns + self.facts.slack_ns()
+        return any(
+            elections[-1].begin_ns <= end_ns <= view.complete_ns <= end_ns + patience_ns
+            for election in elections[:-1]
+            if election.node != elections[-1].node
+            for _, end_ns in self._out(election.node, view.server)
+        )
 
     def is_down(self, broker: str, ns: int) -> bool:
         """Whether the master of *broker* had ended."""

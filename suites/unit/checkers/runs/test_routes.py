@@ -156,3 +156,30 @@ def test_a_slow_link_to_another_excuses_nothing() -> None:
 def test_a_machine_that_goes_dark_may_be_dropped_at_once() -> None:
     """Its kernel may outlive the broker, and close its connections."""
     assert judge(run_of("cut_power", 12)).anomalies == ()
+
+
+MEMBERS = {
+    f"broker-a-{member}": {"brokerName": "broker-a", "brokerId": str(member), "enableDLegerCommitLog": "true"}
+    for member in range(3)
+}
+
+
+@pytest.mark.parametrize(
+    ("do", "missing", "kinds"),
+    [
+        ("pause", range(21, 50), []),  # it had been the master, and took the id away with it
+        ("pause", range(21, 70), ["dropped-early"]),  # the new leader registers every 30 s
+        ("pause", range(80, 82), ["dropped-early"]),
+        ("", range(21, 50), ["dropped-early"]),
+    ],
+)
+def test_a_leader_that_comes_back_takes_the_masters_id_with_it(do: str, missing: range, kinds: list[str]) -> None:
+    build = Build(["broker-a"])
+    build.event(500, "role", "became_master", "broker-a-0")
+    if do:
+        build.fault(do, "broker-a-0", 10_000, 10_001, heal=20_000)
+    build.event(18_000, "role", "became_master", "broker-a-1")
+    for second in range(1, 100):
+        asked(build, range(second, second + 1), () if second in missing else ("broker-a",))
+    verdict = check_routes(build.history(), build.facts(mode="dledger", nodes=MEMBERS))
+    assert [anomaly.kind for anomaly in verdict.anomalies] == kinds
