@@ -1,4 +1,4 @@
-"""The log of a group that elects its leader, read by index: linearizable or not, in O(n + m).
+"""The log of a group that elects its leader, read by index: linearizable or not, in linear time but for a sort.
 
 Question: is there an instant inside the interval of each append and each get, such that one list of entries, seen at
 these instants, answers all of them as they were answered?

@@ -26,10 +26,12 @@ from reference_impl.defects.handing_out import HANDING_OUT
 from reference_impl.defects.listing import LISTING
 from reference_impl.defects.members import MEMBERS
 from reference_impl.defects.queue_offsets import QUEUE_OFFSETS
+from reference_impl.defects.reading_entries import READING_ENTRIES
 from reference_impl.defects.recovering import RECOVERING
 from reference_impl.defects.registering import REGISTERING
 from reference_impl.defects.reporting import REPORTING
 from reference_impl.defects.retention import RETENTION
+from reference_impl.defects.showing_early import SHOWING_EARLY
 from reference_impl.defects.slave_serves import SLAVE_SERVES
 from reference_impl.defects.slave_tables import SLAVE_TABLES
 from reference_impl.defects.tables import TABLES
@@ -58,7 +60,7 @@ REPLICATION: Final[dict[str, Defect]] = {
 }
 """A master and its slave."""
 
-GROUPS: Final[dict[str, Defect]] = {**ELECTING}
+GROUPS: Final[dict[str, Defect]] = {**ELECTING, **SHOWING_EARLY, **READING_ENTRIES}
 """Members that elect their leader."""
 
 ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}

@@ -9,16 +9,27 @@ sentence holds all ``words``: which nodes, which fault, which mechanism. FAIL al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from checkers.verdict import Anomaly, Outcome, Verdict
-from harness.run import RunResult, run_scenario
+from harness.run import run_scenario
 from harness.scenario import MUSEUM, Scenario
 from harness.scenario_file import load
 from reference_impl.defects import DEFECTS
+from suites.conformance.dledger import worked
+
+
+class Judged(Protocol):
+    """A run, and what was said of it."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def verdicts(self) -> Sequence[Verdict]: ...
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,34 @@ class Exhibit:
     def path(self) -> Path:
         """The scenario's file."""
         return MUSEUM / f"museum-{self.scenario}.yaml"
+
+    @property
+    def reached_by(self) -> str:
+        """How, in words, and where that is to be found."""
+        return f"(`{self.path.stem}`): {scenario_of(self.path).description}"
+
+    def command(self, defect: str, seed: int) -> str:
+        """What a person types to see it."""
+        return f"mqchaos run {self.path.stem} --defect {defect} --seed {seed}"
+
+    def run(self, defects: tuple[str, ...], seed: int) -> Judged:
+        """Nothing is kept."""
+        return run_scenario(scenario_of(self.path), seed=seed, keep="none", defects=defects)
+
+
+@dataclass(frozen=True)
+class OfEntries(Exhibit):
+    """Members that are nodes of their own: there is no broker that a scenario could be about."""
+
+    @property
+    def reached_by(self) -> str:
+        return f"(`{worked.__name__}`): {worked.SUMMARY}"
+
+    def command(self, defect: str, seed: int) -> str:
+        return f"python -m {worked.__name__} --defect {defect} --seed {seed}"
+
+    def run(self, defects: tuple[str, ...], seed: int) -> Judged:
+        return worked.Came.of(seed, defects)
 
 
 LOST: Final = ("lost",)
@@ -130,6 +169,12 @@ EXHIBITS: Final = {
     "group-answers-before-force": Exhibit("group-from-disk", LOST, OF_MEMBERS),
     "group-hears-no-larger-term": Exhibit("group-larger-term", ("left-out",), ("reached the leader of broker-a",)),
     "group-master-too-early": Exhibit("group-leader-dies", TWO_VALUES, ("chaos/broker-a/",)),
+    "group-follower-shows-all": Exhibit(
+        "group-minority", ("slave-shows-another", "slave-showed-more"), ("broker-a-0",)
+    ),
+    "entries-unconfirmed": OfEntries("entries", ("stale-or-lost", "went-backwards"), ("a later answer says",)),
+    "entries-uncommitted": OfEntries("entries", (*TWO_VALUES, "went-backwards"), ()),
+    "entries-at-once": OfEntries("entries", (*TWO_VALUES, "stale-or-lost"), ()),
     "registers-before-role": Exhibit("slave-returns", ("self-promoted",), ("broker-a-1 as master of broker-a",)),
     "registration-in-turn": Exhibit(
         "nameserver-dies", ("dropped-early",), ("namesrv-2 no longer listed broker-a", "nothing had ended it")
@@ -151,19 +196,17 @@ def scenario_of(path: Path) -> Scenario:
     return load(path)
 
 
-def run(defect: str, seed: int, *, clean: bool = False) -> RunResult:
-    """One run of the exhibit of *defect*, or of its twin without the bug; nothing is kept."""
-    exhibit = EXHIBITS[defect]
-    defects = () if clean else (defect,)
-    return run_scenario(scenario_of(exhibit.path), seed=seed, keep="none", defects=defects)
+def run(defect: str, seed: int, *, clean: bool = False) -> Judged:
+    """One run of the exhibit of *defect*, or of its twin without the bug."""
+    return EXHIBITS[defect].run(() if clean else (defect,), seed)
 
 
 def command(defect: str, seed: int) -> str:
     """What a person types to see it."""
-    return f"mqchaos run {EXHIBITS[defect].path.stem} --defect {defect} --seed {seed}"
+    return EXHIBITS[defect].command(defect, seed)
 
 
-def proof(defect: str, result: RunResult) -> Anomaly | None:
+def proof(defect: str, result: Judged) -> Anomaly | None:
     """What proves that *defect* was found in *result*; ``None``: it was not."""
     exhibit = EXHIBITS[defect]
     verdict = next((v for v in result.verdicts if v.check == DEFECTS[defect].check), Verdict("none", Outcome.PASS))

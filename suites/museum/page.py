@@ -15,11 +15,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import Final
 
+from harness.run import run_scenario
 from harness.summary import lines_of
-from reference_impl.defects import CONSUMERS, DEFECTS, REPLICATION, ROUTING, STORE
+from reference_impl.defects import CONSUMERS, DEFECTS, GROUPS, REPLICATION, ROUTING, STORE
 from reference_impl.defects.defect import Defect
 from scripts.markdown import WIDTH, wrapped
-from suites.museum.exhibits import EXHIBITS, command, run, scenario_of
+from suites.museum.exhibits import EXHIBITS, command, scenario_of
 from suites.museum.hunt import Finding, Twin, read_findings, read_twins
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
@@ -27,6 +28,7 @@ EXAMPLE: Final = "offset-table-ignores-tail"
 ROOMS: Final = (
     ("One broker and its files", STORE),
     ("A master and its slave", REPLICATION),
+    ("Members that elect their leader", GROUPS),
     ("Who finds whom", ROUTING),
     ("What consumers are given", CONSUMERS),
 )
@@ -82,7 +84,8 @@ def _code(line: str) -> str:
 
 
 def _said(seed: int) -> list[str]:
-    return lines_of(run(EXAMPLE, seed), replay=command(EXAMPLE, seed))
+    result = run_scenario(scenario_of(EXHIBITS[EXAMPLE].path), seed=seed, keep="none", defects=(EXAMPLE,))
+    return lines_of(result, replay=command(EXAMPLE, seed))
 
 
 def _table(names: list[str], findings: dict[str, Finding], twins: dict[str, Twin]) -> str:
@@ -112,7 +115,7 @@ def _exhibit(name: str, finding: Finding) -> str:
             f"### {name}\n",
             f"*{_upper(defect.what)}.*\n",
             *_seen_at(defect),
-            f"* **How it is reached** (`{exhibit.path.stem}`): {scenario_of(exhibit.path).description}.",
+            f"* **How it is reached** {exhibit.reached_by}.",
             f"* **How it is found**: `{defect.check}` sees {defect.shows}; in {finding.found} of {finding.seeds} seeds."
             f"{others}",
             f"* **What is said**: {finding.sentence}",

@@ -11,6 +11,7 @@ from reference_impl.dledger.codes import Code
 from reference_impl.dledger.messages import AppendResponse, GetResponse, MetadataRequest, MetadataResponse
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.wire.remoting import Remoting
+from suites.conformance.dledger.dumped import Dumped, dumped
 
 GROUP = "g"
 PORT = 40911
@@ -50,7 +51,7 @@ class ClientRole:
 class Members:
     """*size* members on *backend*, started, with a leader."""
 
-    def __init__(self, backend: Backend, size: int = 3, **properties: str) -> None:
+    def __init__(self, backend: Backend, size: int = 3, defects: tuple[str, ...] = (), **properties: str) -> None:
         self.backend = backend
         self.names = [f"n{number}" for number in range(size)]
         self.peers = {name: f"{backend.host(name)}:{PORT}" for name in self.names}
@@ -59,7 +60,7 @@ class Members:
         listed = ";".join(f"{name}-{address}" for name, address in self.peers.items())
         for name in self.names:
             own = {"dLegerGroup": GROUP, "dLegerPeers": listed, "dLegerSelfId": name}
-            backend.add_node(NodeSpec(name, "dledger", {**own, **SMALL, **properties}))
+            backend.add_node(NodeSpec(name, "dledger", {**own, **SMALL, **properties}, defects))
         self.role = ClientRole(self.peers)
         backend.add_client("client-1", self.role)
         for name in self.names:
@@ -102,6 +103,15 @@ class Members:
                 return answer
             self.sleep(SECOND // 10)
         raise AssertionError("never stored")
+
+    def dumped(self) -> dict[str, Dumped]:
+        """What lies on the disks of all; in the simulator only."""
+        return {name: self._dumped(name) for name in self.names}
+
+    def _dumped(self, name: str) -> Dumped:
+        disk, folder = self.backend.node(name).disk, f"dledger/dledger-{name}/"  # type: ignore[attr-defined]
+        files = [file.removeprefix(folder) for file in disk.files(folder)]
+        return dumped(files, lambda file: disk.read(folder + file, 0, disk.size(folder + file)))
 
     def sleep(self, duration_ns: int) -> None:
         self.backend.run_until(lambda: False, self.backend.now() + duration_ns)
