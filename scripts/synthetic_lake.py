@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from harness.harms import harm_of_verb  # noqa: E402
+from harness.modes import MODES as KNOWN_MODES  # noqa: E402
 from results.lake import SCHEMAS, Lake  # noqa: E402
 from results.lake.commits import Commit, data_file  # noqa: E402
 from results.lake.places import ROW_GROUP  # noqa: E402
@@ -93,7 +94,7 @@ def filled(columns: dict[str, Any], schema: pa.Schema, run: str) -> pa.Table:
 
 def one_run(number: int, mode: str, ops: int) -> dict[str, Any]:
     rng = np.random.default_rng(number)
-    verb, brokers = str(rng.choice(FAULTS)), 1 if mode == "single-master" else 3
+    verb, brokers = str(rng.choice(FAULTS)), min(3, KNOWN_MODES[mode].brokers.most)
     sends = operations(rng, ops, brokers, verb)
     lost = int((sends["ok"] & ~sends["drained"]).sum())
     outcome = str(rng.choice(["PASS", "UNKNOWN", "FAIL"], p=[0.97, 0.02, 0.01]))

@@ -7,7 +7,7 @@ is a stretch of time behind the bars (a fault). Times are integers of any unit; 
 
 Colours and sizes are inline styles, so that a page's own style sheet cannot make text unreadable on the white ground.
 
-Limits. Labels are cut at :data:`LABEL_MAX` characters; a bar's label may run beyond it.
+Limits. Labels are shortened to :data:`LABEL_MAX` characters; a bar's label may run beyond it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from html import escape
 from typing import Final
 
 LABEL_MAX: Final = 110
-COLOURS: Final = {"ok": "#2f7d4f", "weak": "#b58900", "info": "#8a8a8a", "fail": "#b03a2e"}
+COLOURS: Final = {"ok": "#2c6bd1", "weak": "#0b7c83", "fail": "#737d87", "info": "#8247c4"}
+"""How an operation ended, and a fault: the colours that the pages of runs have on a light ground (``page.css``)."""
+FAULT: Final = "#4a5360"
 NAMESPACE: Final = ' xmlns="http://www.w3.org/2000/svg"'
 """Needed in a file of its own; inside a page it may be left out."""
 
@@ -94,8 +96,9 @@ def _band(band: Band, begin: int, end: int, height: int) -> list[str]:
         return []
     left, right = _x(band.begin, begin, end), _x(band.end, begin, end)
     return [
-        f'<rect x="{left}" y="22" width="{max(right - left, 2)}" height="{height - 44}" fill="#f6d9d5"/>',
-        _text(left + 3, 32, band.label, colour="#b03a2e", size=10),
+        f'<rect x="{left}" y="22" width="{max(right - left, 2)}" height="{height - 44}" fill="{FAULT}" '
+        'fill-opacity="0.15"/>',
+        _text(left + 3, 32, band.label, colour=FAULT, size=10),
     ]
 
 

@@ -22,6 +22,7 @@ import pytest
 
 from checkers.verdict import Anomaly, Outcome
 from faults.plan import bind_fault
+from harness.backends.table import BACKENDS
 from harness.judge import EXPECTATION
 from harness.run import RunResult, run_scenario
 from harness.scenario import SECOND, Expect, Scenario, Topology, Workload, find, shipped
@@ -97,7 +98,7 @@ each = pytest.mark.parametrize("name", FINDINGS)
 
 @pytest.fixture(autouse=True)
 def _asked_for(request: pytest.FixtureRequest, backend: str) -> None:
-    if backend != "sim" and os.environ.get(ASKED_FOR) != "1":
+    if not BACKENDS[backend].runs_at_once and os.environ.get(ASKED_FOR) != "1":
         pytest.skip(f"findings on real processes take minutes: {ASKED_FOR}=1")
 
 
