@@ -1,15 +1,18 @@
 """``python -m suites.hostile [ATTACK …] [--seeds N] [--first S]``: attacks with many seeds, and the seed that broke it.
 
-Each seed has at most ``--limit`` seconds; one that takes longer counts as a hang. Ends with 1 if anything did not hold.
+Each seed has at most ``--limit`` seconds; one that takes longer counts as a hang. After ``--seconds`` no further seed
+begins, and the last line says how many there were. Ends with 1 if anything did not hold.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import math
 import resource
 import signal
 import sys
+import time
 import traceback
 from importlib import import_module
 from types import FrameType
@@ -26,11 +29,14 @@ class TooLong(Exception):
     """A seed did not come to its end."""
 
 
-def attack(name: str, first: int, seeds: int, limit_s: int) -> int:
+def attack(name: str, first: int, seeds: int, limit_s: int, until_s: float = math.inf) -> int:
     """How many of the seeds did not hold."""
     module = import_module(f"suites.hostile.{name}")
-    bad = 0
+    bad = done = 0
     for seed in range(first, first + seeds):
+        if time.monotonic() > until_s:
+            break
+        done += 1
         signal.alarm(limit_s)
         try:
             module.attack(seed)
@@ -43,7 +49,7 @@ def attack(name: str, first: int, seeds: int, limit_s: int) -> int:
         finally:
             signal.alarm(0)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    _say(f"{name}: {seeds} seeds ({module.A_SEED}), {bad} did not hold, {peak_mb:.0f} MB at most")
+    _say(f"{name}: {done} seeds from {first} on ({module.A_SEED}), {bad} did not hold, {peak_mb:.0f} MB at most")
     return bad
 
 
@@ -55,14 +61,16 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"how many (default: {SEEDS})")
     parser.add_argument("--first", type=int, default=1, help="the first (default: 1)")
     parser.add_argument("--limit", type=int, default=60, help="seconds a seed (default: 60)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no seed later (default: do all)")
     arguments = parser.parse_args()
+    until_s = time.monotonic() + arguments.seconds
     unknown = [name for name in arguments.attacks if name not in (*ATTACKS, *ASKED_FOR)]
     if unknown:
         parser.error(f"no attack {unknown[0]!r}")
     faulthandler.enable()
     signal.signal(signal.SIGALRM, _too_long)
     names = arguments.attacks or ATTACKS
-    return min(1, sum(attack(name, arguments.first, arguments.seeds, arguments.limit) for name in names))
+    return min(1, sum(attack(name, arguments.first, arguments.seeds, arguments.limit, until_s) for name in names))
 
 
 def _say(line: str) -> None:
