@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.history.facts import RunFacts
-from checkers.history.history import Events, History, seconds
+from checkers.history.history import Events, History
 from checkers.runs.checks import check_all
 from checkers.verdict import Outcome, Verdict
 from harness.dumps import read_dumps
@@ -121,7 +121,7 @@ def _crashes(events: Events, facts: RunFacts) -> list[str]:
     for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():
         why = ended_by_itself(events.step[row], json.loads(events.detail[row]))
         if why and not (_may_lack_tables(facts) and _could_not_read_its_tables(events, row)):
-            reasons.append(f"{events.node[row]} {why}, at {seconds(int(events.ns[row]))}")
+            reasons.append(f"{events.node[row]} {why}, at {facts.clock(int(events.ns[row]))}")
     return reasons
 
 

@@ -85,6 +85,7 @@ class Progress:
 
     phase: str
     now_ns: int
+    """On the scenario's clock: 0 when the load begins."""
     faults: tuple[str, ...]
     """Faults that are active now, as sentences."""
     measures: Mapping[str, int]
@@ -354,10 +355,14 @@ class Life:
         if self.on_progress is None:
             return self.backend.run_until(done, deadline_ns)
         while not self.backend.run_until(done, min(deadline_ns, self.backend.now() + PROGRESS_NS)):
-            self.on_progress(Progress(self.phase, self.backend.now(), self._injector.active, self.measures))
+            self._tell(self.on_progress)
             if self.backend.now() >= deadline_ns:
                 return False
         return True
+
+    def _tell(self, on_progress: Callable[[Progress], None]) -> None:
+        began = next((ns for phase, ns in self.phases if phase == "steady"), 0)
+        on_progress(Progress(self.phase, self.backend.now() - began, self._injector.active, self.measures))
 
     # Roles -----------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from checkers.history.cluster import Cluster
 from checkers.history.conditions import Conditions
 from checkers.history.dumps import NodeDump
 from checkers.history.faults import FaultFact, faults_of
-from checkers.history.history import Events, History
+from checkers.history.history import Events, History, seconds
 from checkers.history.releases import Traits, traits_of
 from checkers.history.spans import Span, meet, union
 
@@ -72,6 +72,10 @@ class RunFacts:
             targets=run.get("targets") or {},
             events=history.events,
         )
+
+    def clock(self, ns: int) -> str:
+        """An instant for people, on the clock of the scenario: 0 when the load begins, negative before."""
+        return seconds(ns - next((began for name, began in self.phases if name == "steady"), 0))
 
     @cached_property
     def cluster(self) -> Cluster:

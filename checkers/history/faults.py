@@ -57,6 +57,8 @@ class FaultFact:
     failed: int = 0
     delay_ns: int = 0
     """By how much it made things late."""
+    load_ns: int = 0
+    """When the load began: what ``at:`` counts from."""
     begin_event: int = 0
     taken_from: Mapping[str, str] = field(default_factory=dict)
     recorded: tuple[Effect, ...] | None = None
@@ -122,7 +124,8 @@ class FaultFact:
     def words(self) -> str:
         """``cut_power of broker-a-0 (f1) at 6.000 s``."""
         across = f" | {', '.join(self.right)}" if self.right else ""
-        return f"{self.kind} of {', '.join(self.left) or 'nobody'}{across} ({self.fault}) at {seconds(self.inject_ns)}"
+        when = seconds(self.inject_ns - self.load_ns)
+        return f"{self.kind} of {', '.join(self.left) or 'nobody'}{across} ({self.fault}) at {when}"
 
 
 def faults_of(events: Events) -> tuple[FaultFact, ...]:
@@ -169,6 +172,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         recorded=effects_of(detail),
         cuts=tuple((tuple(left), tuple(right)) for left, right in detail.get("cuts", ())),
         answers=answers if was_done else {},
+        load_ns=events.load_ns,
     )
 
 

@@ -164,6 +164,12 @@ class Events:
     def __len__(self) -> int:
         return len(self.ns)
 
+    @property
+    def load_ns(self) -> int:
+        """When the load began: the zero of the scenario's ``at:``, and of every instant that people read. Else 0."""
+        began = (self.kind.mask("phase") & self.step.mask("steady")).nonzero()[0]
+        return int(self.ns[began[0]]) if len(began) else 0
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -220,9 +226,13 @@ class History:
         message = f" m{int(ops.message[row])}" if ops.message[row] >= 0 else ""
         where = f" {self.queues.name(int(ops.queue[row]))}" if ops.queue[row] >= 0 else ""
         offset = f" @{int(ops.offset[row])}" if ops.offset[row] >= 0 else ""
-        end = seconds(int(ops.complete_ns[row])) if ops.complete_ns[row] >= 0 else "never"
+        end = self.clock(int(ops.complete_ns[row])) if ops.complete_ns[row] >= 0 else "never"
         status = ops.status[row] or ops.outcome[row]
-        return f"op {op}: {ops.f[row]}{message}{where}{offset} {status} [{seconds(int(ops.invoke_ns[row]))}, {end}]"
+        return f"op {op}: {ops.f[row]}{message}{where}{offset} {status} [{self.clock(int(ops.invoke_ns[row]))}, {end}]"
+
+    def clock(self, ns: int) -> str:
+        """An instant for people, on the clock of the scenario: 0 when the load begins, negative before."""
+        return seconds(ns - self.events.load_ns)
 
 
 def seconds(ns: int) -> str:

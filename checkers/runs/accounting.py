@@ -27,7 +27,7 @@ import numpy as np
 
 from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger_of
 from checkers.runs.expiry import expired, judge_expired
 from checkers.runs.forensics import Death, deaths_of, shape_of
@@ -170,10 +170,10 @@ def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int
     if elected and not allowed:  # tables are no part of a group's log
         allowed, cause = (
             True,
-            f"after an election at {seconds(elected[-1])}, not having copied it from its leader before",
+            f"after an election at {facts.clock(elected[-1])}, not having copied it from its leader before",
         )
     sentence = (
-        f"{node} answered at {seconds(instants[0])} that the topic does not exist, {cause}: its messages were "
+        f"{node} answered at {facts.clock(instants[0])} that the topic does not exist, {cause}: its messages were "
         f"unreachable until the topic was created again."
     )
     asked = history.ops.status.mask("TOPIC_NOT_EXIST") & history.ops.node.mask(node, broker)

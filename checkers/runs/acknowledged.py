@@ -14,14 +14,14 @@ from collections import Counter
 import numpy as np
 
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 
 def check_promised(history: History, facts: RunFacts) -> Verdict:
     """FAIL with the first send of each such status; UNKNOWN if no send was promised at all."""
     ops = history.ops
-    begin_ns = next((ns for name, ns in facts.phases if name == "steady"), 0)
+    begin_ns = history.events.load_ns
     sends = ops.f.mask("send") & (ops.invoke_ns >= begin_ns)
     weak = np.flatnonzero(sends & ops.outcome.mask("weak")).tolist()
     statuses = Counter(ops.status[row] for row in weak)
@@ -29,7 +29,7 @@ def check_promised(history: History, facts: RunFacts) -> Verdict:
     anomalies = tuple(
         Anomaly(
             "not-promised",
-            f"{count} sends ended with {status}, the first at {seconds(int(ops.complete_ns[first[status]]))}: "
+            f"{count} sends ended with {status}, the first at {history.clock(int(ops.complete_ns[first[status]]))}: "
             f"{history.op_text(int(ops.op[first[status]]))}.",
             (int(ops.op[first[status]]),),
             {"status": status, "count": count},

@@ -233,9 +233,9 @@ def _stuck(history: History, lane: Lane, late: int, fault: FaultFact, within_ns:
     where = f" on {queue}" if queue else ""
     op = int(lane.op[late])
     sentence = (
-        f"No {lane.kind}{where} succeeded from {seconds(int(lane.ns[late]))} on, {len(lane.ns) - late} were tried, "
-        f"although {fault.words()} was healed at {seconds(fault.heal_ns)} and service was to be back within "
-        f"{seconds(within_ns)}. First: {history.op_text(op)}.{in_words(way)}"
+        f"No {lane.kind}{where} succeeded from {history.clock(int(lane.ns[late]))} on, {len(lane.ns) - late} were "
+        f"tried, although {fault.words()} was healed at {history.clock(fault.heal_ns)} and service was to be back "
+        f"within {seconds(within_ns)}. First: {history.op_text(op)}.{in_words(way)}"
     )
     details = {"queue": queue, "kind": lane.kind, "fault": fault.fault, "mechanism": STALE_UNITS if way else ""}
     return Anomaly("not-recovered", sentence, (op, int(lane.op[-1])), details)

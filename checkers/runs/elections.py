@@ -91,6 +91,7 @@ class _Group:
 
     def __init__(self, history: History, facts: RunFacts, broker: str) -> None:
         self._history, self._facts, self.broker = history, facts, broker
+        self._clock = facts.clock
         self._nodes = facts.cluster.nodes_of(broker)
         self._quorum = len(self._nodes) // 2 + 1
         self._roles = _roles_of(history, self._nodes)
@@ -108,8 +109,8 @@ class _Group:
             cause = next(filter(None, causes), "")
             yield _anomaly(
                 "two-leaders",
-                f"{other.node} led {self.broker} in term {role.term} from {seconds(other.ns)} on, and so did "
-                f"{role.node} from {seconds(role.ns)} on: somebody voted twice. "
+                f"{other.node} led {self.broker} in term {role.term} from {self._clock(other.ns)} on, and so did "
+                f"{role.node} from {self._clock(role.ns)} on: somebody voted twice. "
                 f"{cause or 'Nothing took a vote from any disk.'}",
                 self.broker,
                 allowed=bool(cause),
@@ -125,8 +126,8 @@ class _Group:
                 cause = self._took_term(role.node, before.ns, role.ns)
                 yield _anomaly(
                     "term-went-back",
-                    f"{role.node} was in term {before.term} at {seconds(before.ns)} and in term {role.term} at "
-                    f"{seconds(role.ns)}: it may vote twice. {cause or 'Nothing took its disk in between.'}",
+                    f"{role.node} was in term {before.term} at {self._clock(before.ns)} and in term {role.term} at "
+                    f"{self._clock(role.ns)}: it may vote twice. {cause or 'Nothing took its disk in between.'}",
                     self.broker,
                     allowed=bool(cause),
                     node=role.node,
@@ -147,7 +148,7 @@ class _Group:
             if end_ns - begin_ns > self._within_ns:
                 yield _anomaly(
                     "no-leader",
-                    f"Nobody led {self.broker} from {seconds(begin_ns)} to {seconds(end_ns)}, although "
+                    f"Nobody led {self.broker} from {self._clock(begin_ns)} to {self._clock(end_ns)}, although "
                     f"{self._quorum} of its {len(self._nodes)} members ran and reached each other all the time; a "
                     f"leader was due within {seconds(self._within_ns)}.",
                     self.broker,
@@ -239,7 +240,8 @@ class _Group:
                     if end - begin > self._within_ns:
                         yield _anomaly(
                             "left-out",
-                            f"{node} stood for election from {seconds(begin)} to {seconds(end)} and followed nobody, "
+                            f"{node} stood for election from {self._clock(begin)} to {self._clock(end)} and "
+                            f"followed nobody, "
                             f"although it ran and reached the leader of {self.broker} all the time.",
                             self.broker,
                             node=node,
@@ -261,7 +263,8 @@ class _Group:
             if len(window) > STORM_ELECTIONS and length_ns(calm, ns, last) == last - ns:
                 yield _anomaly(
                     "election-storm",
-                    f"{self.broker} elected {len(window)} leaders from {seconds(ns)} to {seconds(last)}, with nothing "
+                    f"{self.broker} elected {len(window)} leaders from {self._clock(ns)} to "
+                    f"{self._clock(last)}, with nothing "
                     f"the matter then or shortly before.",
                     self.broker,
                     begin_ns=ns,
@@ -290,7 +293,7 @@ class _Group:
             )
             yield _anomaly(
                 "committed-given-up",
-                f"{events.node[row]} was told at {seconds(ns)} by {said.get('leader')} to drop entries from "
+                f"{events.node[row]} was told at {self._clock(ns)} by {said.get('leader')} to drop entries from "
                 f"{said.get('index')} on, and knew them to be committed up to {said.get('committed')}. "
                 + ("A fault had taken data before." if is_explained else "No fault had taken data from anybody."),
                 self.broker,

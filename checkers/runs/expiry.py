@@ -38,7 +38,7 @@ import numpy as np
 from checkers.history.columns import NEVER, Bools, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.groups import of_slaves
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.ledger import Ledger
 from checkers.verdict import Anomaly
 
@@ -335,8 +335,8 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, mes
     last_ns = int(history.ops.invoke_ns[ledger.row[messages]].max())
     sentence = (
         f"{len(messages)} acknowledged messages of {broker} deleted with whole log files, the last of them sent at "
-        f"{seconds(last_ns)}: its queues begin behind them. Files are kept for {hours} hours, and less where a disk is "
-        f"nearly full."
+        f"{facts.clock(last_ns)}: its queues begin behind them. Files are kept for {hours} hours, and less "
+        f"where a disk is nearly full."
     )
     details = {"broker": broker, "count": len(messages), "messages": first.tolist()}
     return Anomaly("expired", sentence, tuple(history.ops.op[ledger.row[first]].tolist()), details, allowed=True)

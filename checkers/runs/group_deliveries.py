@@ -36,7 +36,7 @@ import numpy as np
 from checkers.history.columns import Bools, Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import Lane, delivering, lanes_of, of_slaves, reusing_fault
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.logs.deliveries import Deliveries, delivery_counts, delivery_order
 from checkers.runs.group_offsets import told_by_masters
@@ -264,7 +264,8 @@ def _again(history: History, facts: RunFacts, given: _Given) -> Iterator[tuple[A
         op = int(history.ops.op[given.row[rows[0]]])
         sentence = (
             f"{len(rows)} messages of {history.queues.name(given.lane.queue)} came to group {given.lane.group} again, "
-            f"from @{first} on, at {seconds(int(history.ops.complete_ns[given.row[rows[0]]]))}: {_BECAUSE[cause]}. "
+            f"from @{first} on, at {history.clock(int(history.ops.complete_ns[given.row[rows[0]]]))}: "
+            f"{_BECAUSE[cause]}. "
             f"Proof: {f'{history.op_text(sent)}; ' if sent >= 0 else ''}{history.op_text(op)}."
         )
         details = {"group": given.lane.group, "queue": given.lane.queue, "cause": cause, "count": len(rows)}

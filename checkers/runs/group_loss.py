@@ -21,7 +21,7 @@ from checkers.history.cluster import Mastership
 from checkers.history.columns import Ints
 from checkers.history.effects import Effect
 from checkers.history.facts import FaultFact, RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.ledger import Ledger, ack_ns
 from checkers.runs.group_copies import STRICT, Copies, Lack
 from checkers.verdict import Anomaly
@@ -111,7 +111,8 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, copies: Copies, 
         )
     else:
         sentence = (
-            f"{many} of {copies.broker} lost when {election.node} was elected at {seconds(election.begin_ns)}, first "
+            f"{many} of {copies.broker} lost when {election.node} was elected at "
+            f"{history.clock(election.begin_ns)}, first "
             f"{first}: the end of its log from position {int(ledger.position[lost[0]])} to "
             f"{int(ledger.position[lost[-1]])}. {_why(copies, losses[0].lacks)}"
         )

@@ -35,7 +35,7 @@ import numpy as np
 from checkers.history.columns import NEVER, Bools
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import Lane, delivering, faults_of_node, lanes_of, of_slaves, reusing_fault
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.listeners import wanted_tags
 from checkers.objects.committed_offsets import OffsetInput, check_greatest_wins, check_monotonic, check_not_ahead
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -234,7 +234,7 @@ def _anomaly(
     proof = f"{history.op_text(commit)}; {history.op_text(fetch)}" if commit >= 0 else history.op_text(fetch)
     sentence = (
         f"Group {lane.group} {_WORDS[kind]} in {history.queues.name(lane.queue)}: {ops.node[told.row]} told {value} at "
-        f"{seconds(int(ops.complete_ns[told.row]))}"
+        f"{history.clock(int(ops.complete_ns[told.row]))}"
         f"{f', @{committed} had been committed' if commit >= 0 else ''}.{because} Proof: {proof}."
     )
     details = {

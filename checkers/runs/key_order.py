@@ -27,7 +27,7 @@ import numpy as np
 
 from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.ledger import FAIL as NOT_STORED
 from checkers.history.ledger import Ledger, ledger_of
 from checkers.history.listeners import Given, given_by_group
@@ -96,8 +96,8 @@ def _disorder(history: History, sends: Sends, given: Given, row: Ints, kind: str
     sentence = (
         f"Group {given.group} got {len(pairs)} messages of {len(keys)} keys before one that had been acknowledged "
         f"before they were sent; the first: m{int(sends.value[first.second])} was given at "
-        f"{seconds(int(ops.invoke_ns[later]))} ({history.queues.name(int(ops.queue[later]))}), "
-        f"m{int(sends.value[first.first])} at {seconds(int(ops.invoke_ns[earlier]))} "
+        f"{history.clock(int(ops.invoke_ns[later]))} ({history.queues.name(int(ops.queue[later]))}), "
+        f"m{int(sends.value[first.first])} at {history.clock(int(ops.invoke_ns[earlier]))} "
         f"({history.queues.name(int(ops.queue[earlier]))})."
     )
     proof = (int(ops.op[earlier]), int(ops.op[later]))
@@ -117,8 +117,10 @@ def _overlaps(history: History, facts: RunFacts, given: Given) -> Iterator[Anoma
         yield Anomaly(
             "overlap",
             f"Two listeners of group {given.group} were at work in {history.queues.name(int(ops.queue[second]))} at "
-            f"once, {len(chosen)} times; the first: {ops.node[first]} since {seconds(int(ops.invoke_ns[first]))}, "
-            f"{ops.node[second]} since {seconds(int(ops.invoke_ns[second]))}" + (f", after {cause}." if cause else "."),
+            f"once, {len(chosen)} times; the first: {ops.node[first]} since "
+            f"{history.clock(int(ops.invoke_ns[first]))}, "
+            f"{ops.node[second]} since {history.clock(int(ops.invoke_ns[second]))}"
+            + (f", after {cause}." if cause else "."),
             (int(ops.op[first]), int(ops.op[second])),
             {"group": given.group, "count": len(chosen)},
             allowed=is_explained,

@@ -24,7 +24,7 @@ import numpy as np
 
 from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.spans import NEVER_NS, Span, meet, union, within
 from checkers.objects.ownership import Owned, together
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -79,7 +79,7 @@ def _two(history: History, facts: RunFacts, rows: Ints, owned: Owned) -> Iterato
         forgot = _forgot(facts, history.queues.broker_of(queue), span)
         sentence = (
             f"{ops.node[first]} and {ops.node[second]} both held the lock of {history.queues.name(queue)} from "
-            f"{seconds(pair.begin)} to {seconds(pair.end)}"
+            f"{history.clock(pair.begin)} to {history.clock(pair.end)}"
             f"{', after its broker had forgotten it' if forgot else ''}. "
             f"Proof: {history.op_text(int(ops.op[first]))}; {history.op_text(int(ops.op[second]))}."
         )
@@ -109,7 +109,7 @@ def _never_free(history: History, facts: RunFacts, rows: Ints) -> Iterator[Anoma
             continue  # what a clock set back has held longer
         if not within(_may_be_held(history, rows, row), *span):
             sentence = (
-                f"{ops.node[row]} was refused the lock of {history.queues.name(queue)} at {seconds(span[1])}, "
+                f"{ops.node[row]} was refused the lock of {history.queues.name(queue)} at {history.clock(span[1])}, "
                 f"although nobody can have held it: {history.op_text(int(ops.op[row]))}."
             )
             yield Anomaly("never-free", sentence, (int(ops.op[row]),), {"queue": queue})

@@ -175,7 +175,7 @@ def _second_master(history: History, facts: RunFacts, ledger: Ledger, broker: st
     sentence = (
         f"{_many(lost)} of {broker} lost with the data of the old master: it had come back while {fault.words()} was "
         f"in force, so two masters of one name took messages, and it was the one that was given up at "
-        f"{seconds(fault.heal_ns)}. Nothing in this mode keeps two masters apart: the operator must."
+        f"{history.clock(fault.heal_ns)}. Nothing in this mode keeps two masters apart: the operator must."
     )
     return _anomaly(history, ledger, broker, lost, sentence, fault, allowed=True)
 

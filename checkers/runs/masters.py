@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.observations import Observed, observations_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -44,7 +44,8 @@ def _self_promoted(facts: RunFacts, observations: list[Observed]) -> list[Anomal
             is_expected = node in (NOBODY, facts.cluster.first_master(broker)) or _promoted(facts, node, observation)
             if not is_expected and node not in found:
                 sentence = (
-                    f"{observation.node} listed {node} as master of {broker} at {seconds(observation.complete_ns)}, "
+                    f"{observation.node} listed {node} as master of {broker} at "
+                    f"{facts.clock(observation.complete_ns)}, "
                     "and no operator had made it one."
                 )
                 found[node] = Anomaly("self-promoted", sentence, (observation.op,), {"broker": broker, "node": node})

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.spans import NEVER_NS
 from checkers.objects.ownership import Owned, nobody, together
 from checkers.runs.calm import calm_ns
@@ -92,7 +92,8 @@ def _two(
         first, second = int(rows[pair.first]), int(rows[pair.second])
         sentence = (
             f"Group {group}: {ops.node[first]} and {ops.node[second]} both had "
-            f"{history.queues.name(int(ops.queue[first]))} from {seconds(pair.begin)} to {seconds(pair.end)}."
+            f"{history.queues.name(int(ops.queue[first]))} from {history.clock(pair.begin)} to "
+            f"{history.clock(pair.end)}."
         )
         proof = (int(ops.op[first]), int(ops.op[second]))
         yield Anomaly("two-owners", sentence, proof, {"group": group, "queue": int(ops.queue[first])})
@@ -114,7 +115,8 @@ def _none(
             if calm_ns(facts, *gap) <= HANDOVER_NS + facts.slack_ns():
                 continue
             sentence = (
-                f"Group {group}: nobody had {history.queues.name(lane)} from {seconds(gap[0])} to {seconds(gap[1])}."
+                f"Group {group}: nobody had {history.queues.name(lane)} from {history.clock(gap[0])} to "
+                f"{history.clock(gap[1])}."
             )
             before = rows[(owned.lane == lane) & (owned.end <= gap[0])]
             proof = tuple(int(op) for op in history.ops.op[before][-1:])

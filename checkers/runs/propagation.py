@@ -197,9 +197,9 @@ def _concerns(facts: RunFacts, fault: FaultFact, node: str) -> bool:
 
 
 def _not_shown(facts: RunFacts, w: _Wanted) -> Anomaly:
-    seen = f"it did after {w.delay_ms} ms" if w.shown_ns >= 0 else f"it did not until {seconds(w.until_ns)}"
+    seen = f"it did after {w.delay_ms} ms" if w.shown_ns >= 0 else f"it did not until {facts.clock(w.until_ns)}"
     sentence = (
-        f"{w.act.node} obeyed {w.act.name} at {seconds(w.act.complete_ns)}; {w.node} had to show {w.subject} as "
+        f"{w.act.node} obeyed {w.act.name} at {facts.clock(w.act.complete_ns)}; {w.node} had to show {w.subject} as "
         f"{w.value!r} within {seconds(w.within_ns)}, {seen}."
     )
     return Anomaly("not-shown", sentence, (w.act.op,), {"node": w.node, "subject": w.subject})
@@ -217,7 +217,7 @@ def _gone_again(facts: RunFacts, w: _Wanted, by_node: Mapping[str, Mapping[str, 
             if not _excused(facts, w, observation.complete_ns):
                 sentence = (
                     f"{w.node} showed {w.subject} as {w.value!r} after {w.act.name}, and as "
-                    f"{observation.shown[w.subject]!r} at {seconds(observation.complete_ns)}, "
+                    f"{observation.shown[w.subject]!r} at {facts.clock(observation.complete_ns)}, "
                     "although nothing had been told since."
                 )
                 yield Anomaly(
@@ -266,7 +266,7 @@ def _may_forget(facts: RunFacts, lost: _Lost) -> bool:
 
 def _table_lost(facts: RunFacts, node: str, subject: str, act: Acted, count: int, age_ns: int) -> Anomaly:
     sentence = (
-        f"{node} obeyed {act.name} at {seconds(act.complete_ns)}, {seconds(age_ns)} before the last fault of its "
+        f"{node} obeyed {act.name} at {facts.clock(act.complete_ns)}, {seconds(age_ns)} before the last fault of its "
         f"broker; at the end that and {count - 1} later ones are gone, and no lost machine explains it."
     )
     return Anomaly("table-lost", sentence, (act.op,), {"node": node, "subject": subject, "count": count})

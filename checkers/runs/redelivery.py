@@ -82,7 +82,7 @@ def _late(history: History, facts: RunFacts, group: str, pairs: list[tuple[int, 
     taken = bool(excuses(facts, "redelivered-late"))
     sentence = (
         f"Group {group} was given {len(pairs)} messages again that it had been given long before; the first at "
-        f"{seconds(int(history.ops.invoke_ns[later]))}, {seconds(_age_ns(history, earlier, later))} after. "
+        f"{history.clock(int(history.ops.invoke_ns[later]))}, {seconds(_age_ns(history, earlier, later))} after. "
         f"Proof: {history.op_text(int(ops[earlier]))}; {history.op_text(int(ops[later]))}."
     )
     yield Anomaly("redelivered-late", sentence, proof, {"group": group, "count": len(pairs)}, allowed=taken)

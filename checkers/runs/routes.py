@@ -205,8 +205,8 @@ def _stale_route(history: History, judge: _Judge, broker: str, late: list[View])
     what = f"{why.words()} had {'ended' if is_down else 'silenced'} it" if why else "it was not there any more"
     within_ns = bounds.closed_within_ns if is_down else bounds.silent_within_ns
     sentence = (
-        f"{first.server} still listed {broker} at {seconds(first.invoke_ns)} ({len(late)} such answers), although "
-        f"{what}: it has to be gone within {seconds(within_ns)}. Proof: {history.op_text(first.op)}."
+        f"{first.server} still listed {broker} at {history.clock(first.invoke_ns)} ({len(late)} such answers), "
+        f"although {what}: it has to be gone within {seconds(within_ns)}. Proof: {history.op_text(first.op)}."
     )
     details = {"server": first.server, "broker": broker, "fault": why.fault if why else ""}
     return Anomaly("stale-route", sentence, tuple(view.op for view in late[:3]), details)
@@ -225,8 +225,8 @@ def _early(history: History, judge: _Judge, views: list[View]) -> Iterator[Anoma
 def _dropped(history: History, server: str, broker: str, missing: list[View]) -> Anomaly:
     first = missing[0]
     sentence = (
-        f"{server} no longer listed {broker} at {seconds(first.complete_ns)} ({len(missing)} such answers), although "
-        f"nothing had ended it and it had not been silent long enough. Proof: {history.op_text(first.op)}."
+        f"{server} no longer listed {broker} at {history.clock(first.complete_ns)} ({len(missing)} such answers), "
+        f"although nothing had ended it and it had not been silent long enough. Proof: {history.op_text(first.op)}."
     )
     return Anomaly("dropped-early", sentence, tuple(v.op for v in missing[:3]), {"server": server, "broker": broker})
 

@@ -85,7 +85,7 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]]) -> I
     for ns, observation in behind:
         if ns > lag_ns and not any(_disturbed(fault, observation, fault in away) for fault in mine):
             is_stuck = _is_stuck(facts, slave, behind, observation, ns)
-            yield _too_far(slave, ns, observation, SLAVE_AHEAD if is_stuck else "")
+            yield _too_far(facts, slave, ns, observation, SLAVE_AHEAD if is_stuck else "")
             break
     for fault in away:
         found = [
@@ -126,9 +126,9 @@ def _is_stuck(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]], l
     return bool(lost) and len(shown) == 1
 
 
-def _too_far(slave: str, ns: int, observation: Observed, mechanism: str) -> Anomaly:
+def _too_far(facts: RunFacts, slave: str, ns: int, observation: Observed, mechanism: str) -> Anomaly:
     sentence = (
-        f"{slave} did not have at {seconds(observation.invoke_ns)} what its master had told {seconds(ns)} before, "
+        f"{slave} did not have at {facts.clock(observation.invoke_ns)} what its master had told {seconds(ns)} before, "
         f"and nothing stood between them any more."
     )
     details = {"node": slave, "behind_ns": ns, "mechanism": mechanism}

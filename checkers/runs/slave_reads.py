@@ -32,7 +32,7 @@ from checkers.contract import Contract
 from checkers.history.columns import NEVER, Bools, Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import of_slaves
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.history.spans import NEVER_NS
 from checkers.logs.staleness import Freshness
 from checkers.runs.slave_content import wrong_content
@@ -236,9 +236,10 @@ def _lacks(history: History, facts: RunFacts, row: int, send_row: int, count: in
     ask, send = int(ops.op[row]), int(ops.op[send_row])
     fault = facts.nearest_fault(int(ops.invoke_ns[row]))
     sentence = (
-        f"{ops.node[row]} said at {seconds(int(ops.complete_ns[row]))} that {history.queues.name(int(ops.queue[row]))} "
-        f"ends at @{int(ops.offset[row])}, and lacks m{int(ops.message[send_row])} @{int(ops.offset[send_row])}, "
-        f"acknowledged at {seconds(int(ops.complete_ns[send_row]))} ({count} messages in all)."
+        f"{ops.node[row]} said at {history.clock(int(ops.complete_ns[row]))} that "
+        f"{history.queues.name(int(ops.queue[row]))} ends at @{int(ops.offset[row])}, "
+        f"and lacks m{int(ops.message[send_row])} @{int(ops.offset[send_row])}, "
+        f"acknowledged at {history.clock(int(ops.complete_ns[send_row]))} ({count} messages in all)."
         f"{f' Nearest: {fault.words()}.' if fault else ''} Proof: {history.op_text(send)}; {history.op_text(ask)}."
     )
     details = {"node": ops.node[row], "queue": int(ops.queue[row]), "count": count}

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from checkers.history.facts import RunFacts
-from checkers.history.history import History, seconds
+from checkers.history.history import History
 from checkers.logs.columns import LogViolation
 from checkers.objects.kinds import clause
 from checkers.show.drawing import Band, Bar, draw, span
@@ -53,14 +53,14 @@ def near(history: History, facts: RunFacts, ops: Sequence[int]) -> str:
 
 
 def timeline(history: History, facts: RunFacts, ops: Sequence[int], title: str = "") -> str:
-    """An SVG of *ops* (at most :data:`DRAWN_MAX`) on the run's clock, with the faults of that time behind them."""
+    """An SVG of *ops* (at most :data:`DRAWN_MAX`) on the scenario's clock, with the faults of that time behind them."""
     known = [op for op in dict.fromkeys(ops) if op >= 0][:DRAWN_MAX]
     rows = history.ops.rows(np.array(known, dtype=np.int64))
     rows = rows[np.argsort(history.ops.invoke_event[rows], kind="stable")]
     bars = [_bar(history, row) for row in rows.tolist()]
     begin, end = span(bars)
     bands = [Band(fault.kind, fault.begin_ns, fault.heal_ns) for fault in facts.faults]
-    return draw(bars, title, bands, (seconds(begin), seconds(end)))
+    return draw(bars, title, bands, (history.clock(begin), history.clock(end)))
 
 
 def _bar(history: History, row: int) -> Bar:

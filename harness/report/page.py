@@ -4,7 +4,8 @@ Question: what happened, is it bad, why, and how do I see it again?
 
 Model. The verdict and its sentence first, then the timeline, then the checks that are not PASS with the operations that
 prove it, lost messages by queue, the plan, what clients did, faults, nodes, and the checks that passed. Times are on
-two clocks: that of the run, as in sentences and in the history, and that of the scenario, which begins with the load.
+the clock of the scenario, as in sentences: ``at:`` counts on it, 0 is the beginning of the load, what was before is
+negative. The history (journal, columns) counts from the start of the run; the page subtracts.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
     faults, phases = faults_of(history.events), phases_of(history.events)
     broken = [anomaly for check in checks for anomaly in check["anomalies"] if not anomaly["allowed"]]
     header, blob = packed(history, (op for anomaly in broken for op in anomaly["ops"]))
-    end_ns, load_ns = end_of(history), next((ns for name, ns in phases if name == "steady"), 0)
+    end_ns, load_ns = end_of(history), history.events.load_ns
     timeline = {
         **header,
         "load_ns": load_ns,
@@ -71,9 +72,9 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
         title=f"{outcome} · {run['scenario']}", run=run, outcome=outcome, place=place, plan=plan,
         description=_description(plan),
         summary=SUMMARY[outcome] + _allowed_loss(checks), facts=_facts(run),
-        checks=[_check(check) for check in checks], losses=_losses(history, load_ns),
-        operations=_operations(history), faults=_faults(faults, load_ns, run),
-        phases=_phases(phases, end_ns, load_ns), nodes=_nodes(run, history),
+        checks=[_check(check) for check in checks], losses=_losses(history),
+        operations=_operations(history), faults=_faults(history, faults, run),
+        phases=_phases(history, phases, end_ns), nodes=_nodes(run, history),
         ops_total=len(history.ops),
     )  # fmt: skip
 
@@ -127,18 +128,11 @@ def _finding(anomaly: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": anomaly["kind"], "sentence": anomaly["sentence"], "ops": anomaly["ops"][:PROOF_OPS_MAX]}
 
 
-def _losses(history: History, load_ns: int) -> list[dict[str, Any]]:
+def _losses(history: History) -> list[dict[str, Any]]:
     return [
-        {
-            **row,
-            **{end: _on_both_clocks(row[end], load_ns) for end in ("first", "last")},
-        }
+        {**row, **{end: {**row[end], "clock": history.clock(row[end]["ns"])} for end in ("first", "last")}}
         for row in by_queue(history)
-    ]  # fmt: skip
-
-
-def _on_both_clocks(end: Mapping[str, Any], load_ns: int) -> dict[str, Any]:
-    return {**end, "clock": seconds(end["ns"]), "load": seconds(end["ns"] - load_ns)}
+    ]
 
 
 def _operations(history: History) -> list[list[str]]:
@@ -170,7 +164,7 @@ def _fault_json(fault: FaultFact, end_ns: int) -> dict[str, Any]:
     }
 
 
-def _faults(faults: Sequence[FaultFact], load_ns: int, run: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _faults(history: History, faults: Sequence[FaultFact], run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What was planned beside what happened."""
     planned = {fault["id"]: fault for fault in run.get("faults", ()) if "id" in fault}
     effect = {1: "yes", 0: "no", -1: "cannot be told"}
@@ -180,9 +174,8 @@ def _faults(faults: Sequence[FaultFact], load_ns: int, run: Mapping[str, Any]) -
             "verb": fault.kind,
             "plan": _planned(planned.get(fault.fault, {})),
             "nodes": ", ".join(fault.left) + (f" | {', '.join(fault.right)}" if fault.right else ""),
-            "injected": seconds(fault.inject_ns),
-            "load": seconds(fault.inject_ns - load_ns),
-            "healed": seconds(fault.heal_ns) if fault.heal_ns != NEVER_NS else "never",
+            "injected": history.clock(fault.inject_ns),
+            "healed": history.clock(fault.heal_ns) if fault.heal_ns != NEVER_NS else "never",
             "effect": effect[fault.effective],
         }
         for fault in faults
@@ -196,18 +189,15 @@ def _planned(fault: Mapping[str, Any]) -> str:
     return f"at {fault.get('at', '?')}: {fault['do']} {fault.get('on', '')}{hold}"
 
 
-def _phases(phases: Sequence[tuple[str, int]], end_ns: int, load_ns: int) -> list[list[str]]:
+def _phases(history: History, phases: Sequence[tuple[str, int]], end_ns: int) -> list[list[str]]:
     ends = [ns for _, ns in phases[1:]] + [end_ns] * bool(phases)
-    return [
-        [name, seconds(begin), seconds(begin - load_ns), seconds(end - begin)]
-        for (name, begin), end in zip(phases, ends, strict=True)
-    ]
+    return [[name, history.clock(begin), seconds(end - begin)] for (name, begin), end in zip(phases, ends, strict=True)]
 
 
 def _nodes(run: Mapping[str, Any], history: History) -> list[dict[str, Any]]:
     acts: dict[str, list[str]] = {}
     for ns, node, step, _ in nodes.marks(history):
-        acts.setdefault(node, []).append(f"{step} {seconds(ns)}")
+        acts.setdefault(node, []).append(f"{step} {history.clock(ns)}")
     targets = run.get("targets", {})
     return [
         {

@@ -2,7 +2,8 @@
 
 At most the 25 oldest of a run and 20,000 in all, those outside the contract first. ``fault`` is the first one that was
 injected after the acknowledgement, ``age_ms`` the time between. ``allowed``: all losses of that run are within the
-contract. ``story``: the operations that sent or read the message, in order (op, what, outcome, where, when).
+contract. ``story``: the operations that sent or read the message, in order (op, what, outcome, where, when). Instants
+are on the clock of the scenario: 0 when the load of that run began.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ PER_RUN = 25
 IN_ALL = 20_000
 
 QUERY = f"""
-WITH lost AS (
+WITH loads AS (
+    SELECT run, coalesce(min(CASE WHEN kind = 'phase' AND step = 'steady' THEN ns END), 0) AS load_ns
+    FROM events GROUP BY run
+), lost AS (
     SELECT f.run, f.message, f.queue, f.offset, f.position, f.acked_ns, f.op,
            row_number() OVER (PARTITION BY f.run ORDER BY f.acked_ns, f.message) AS place,
            count(*) OVER (PARTITION BY f.run) AS lost_in_run
@@ -32,15 +36,18 @@ WITH lost AS (
     JOIN ops o ON r.run = o.run AND r.op = o.op
 ), stories AS (
     SELECT run, message, slice(array_sort(collect_list(
-               struct(op, f, outcome, status, node, offset, invoke_ns, complete_ns))), 1, 40) AS story
-    FROM told GROUP BY run, message
+               struct(op, f, outcome, status, node, offset, invoke_ns - coalesce(load_ns, 0) AS invoke_ns,
+                      if(complete_ns < 0, -1, complete_ns - coalesce(load_ns, 0)) AS complete_ns))), 1, 40) AS story
+    FROM told LEFT JOIN loads USING (run) GROUP BY run, message
 )
 SELECT c.run, c.message, c.place, c.lost_in_run, c.allowed, coalesce(q.topic, '') AS topic,
        coalesce(q.broker, '') AS broker, coalesce(q.queue_id, -1) AS queue_id, c.offset, c.position,
-       c.acked_ns, s.first.fault AS fault, s.first.verb AS verb, array_join(s.first.left_nodes, ', ') AS nodes,
-       s.first.inject_ns AS fault_ns, (s.first.inject_ns - c.acked_ns) / 1e6 AS age_ms,
+       c.acked_ns - coalesce(l.load_ns, 0) AS acked_ns,
+       s.first.fault AS fault, s.first.verb AS verb, array_join(s.first.left_nodes, ', ') AS nodes,
+       s.first.inject_ns - coalesce(l.load_ns, 0) AS fault_ns, (s.first.inject_ns - c.acked_ns) / 1e6 AS age_ms,
        coalesce(t.story, array()) AS story
 FROM chosen c
+LEFT JOIN loads l ON c.run = l.run
 LEFT JOIN queues q ON c.run = q.run AND c.queue = q.queue
 LEFT JOIN struck s ON c.run = s.run AND c.message = s.message
 LEFT JOIN stories t ON c.run = t.run AND c.message = t.message

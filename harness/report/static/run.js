@@ -13,8 +13,8 @@ const run = {
     const element = document.getElementById("timeline");
     run.layout = run.panels();
     element.style.height = `${run.layout.height}px`;
-    run.to = timeline.end_s;
-    const over = timeline.data.texts ? "in the order of events" : `over ${timeline.end_s.toFixed(1)} seconds with ${timeline.data.faults.length} faults, ${run.layout.nodes.length} nodes`;
+    [run.from, run.to] = [timeline.begins_s, timeline.end_s];
+    const over = timeline.data.texts ? "in the order of events" : `over ${(timeline.end_s - timeline.begins_s).toFixed(1)} seconds with ${timeline.data.faults.length} faults, ${run.layout.nodes.length} nodes`;
     const label = `Timeline of ${page.number(timeline.data.count)} operations ${over}. The tables of this page have the same facts.`;
     await page.chart(element, label, run.option, (chart) => {
       run.chart = chart;
@@ -31,8 +31,7 @@ const run = {
     const { grids, nodes, narrow, left } = run.layout, { data } = timeline, colour = page.colour;
     const short = (text) => (narrow ? text.replace(/^(sends to|reads of) .*\/(broker-)?/, (whole, side) => `${side.split(" ")[0]} `) : text);
     const bottom = grids.length - 1;
-    const x = grids.map((grid, index) => ({ type: "value", gridIndex: index, containShape: false, min: 0, max: timeline.end_s, axisLabel: { show: index === bottom, formatter: (value) => (data.texts ? timeline.axis(value) : `${Number(value.toFixed(6))} s`), hideOverlap: true, showMaxLabel: false, showMinLabel: run.from === 0 }, splitLine: { show: true }, axisTick: { show: index === bottom } }));
-    if (!data.texts) x.push({ type: "value", gridIndex: 0, position: "top", min: 0, max: timeline.end_s, axisLabel: { formatter: (value) => `${value < timeline.load_s ? "−" : "+"}${Math.abs(value - timeline.load_s).toFixed(run.to - run.from < 20 ? 1 : 0)} s`, hideOverlap: true }, splitLine: { show: false }, axisTick: { show: true } });
+    const x = grids.map((grid, index) => ({ type: "value", gridIndex: index, containShape: false, min: timeline.begins_s, max: timeline.end_s, axisLabel: { show: index === bottom, formatter: (value) => (data.texts ? timeline.axis(value) : `${Number(value.toFixed(6))} s`), hideOverlap: true, showMaxLabel: false, showMinLabel: run.from === 0 }, splitLine: { show: true }, axisTick: { show: index === bottom } }));
     const y = grids.map(({ name }, index) => ({ gridIndex: index, ...{
       lanes: { type: "category", inverse: true, data: timeline.lanes.map((lane) => short(data.lanes[lane])), axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
       nodes: { type: "category", inverse: true, data: nodes, axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
@@ -86,7 +85,7 @@ const run = {
     run.list();
   },
   zoom(from, to) {
-    const span = Math.max(timeline.least, to - from), start = Math.max(0, Math.min(from, timeline.end_s - span));
+    const span = Math.max(timeline.least, to - from), start = Math.max(timeline.begins_s, Math.min(from, timeline.end_s - span));
     run.chart.dispatchAction({ type: "dataZoom", dataZoomIndex: 0, startValue: start, endValue: Math.min(timeline.end_s, start + span) });
     [run.from, run.to] = [start, Math.min(timeline.end_s, start + span)];
     run.soon();
@@ -94,14 +93,14 @@ const run = {
   keys(element) {
     element.addEventListener("keydown", (event) => {
       const span = run.to - run.from, middle = (run.from + run.to) / 2;
-      const move = { "+": [middle - span / 4, middle + span / 4], "=": [middle - span / 4, middle + span / 4], "-": [middle - span, middle + span], ArrowLeft: [run.from - span / 5, run.to - span / 5], ArrowRight: [run.from + span / 5, run.to + span / 5], Home: [0, timeline.end_s] }[event.key];
+      const move = { "+": [middle - span / 4, middle + span / 4], "=": [middle - span / 4, middle + span / 4], "-": [middle - span, middle + span], ArrowLeft: [run.from - span / 5, run.to - span / 5], ArrowRight: [run.from + span / 5, run.to + span / 5], Home: [timeline.begins_s, timeline.end_s] }[event.key];
       if (move) { event.preventDefault(); run.zoom(...move); page.say(`${timeline.clock(run.from)} to ${timeline.clock(run.to)}`); }
     });
   },
   buttons() {
     const box = document.getElementById("zooms");
     box.hidden = false;
-    box.querySelector("[data-zoom=all]").addEventListener("click", () => run.zoom(0, timeline.end_s));
+    box.querySelector("[data-zoom=all]").addEventListener("click", () => run.zoom(timeline.begins_s, timeline.end_s));
     for (const fault of timeline.data.faults.slice(0, 12))
       box.append(page.make("button", { type: "button", class: "plain", onclick: () => run.zoom(fault.begin / 1e9 - 0.5, fault.begin / 1e9 + 1) }, `${fault.id} ${fault.verb}`));
   },
@@ -111,7 +110,7 @@ const run = {
     const rows = run.seen.slice(0, 2000);
     box.lastElementChild.replaceChildren(page.table(`${page.number(rows.length)} of ${page.number(run.seen.length)} operations in view`, [
       { title: "operation", node: (i) => page.make("a", { href: `#op=${timeline.op[i]}` }, timeline.text(i)), text: timeline.text },
-      { title: timeline.data.texts ? "from, to" : "from, to; in the scenario", text: timeline.when, value: (i) => timeline.begin[i] },
+      { title: "from, to", text: timeline.when, value: (i) => timeline.begin[i] },
     ], rows));
   },
   // A finding's operations, drawn on their own clock, with a line a step.

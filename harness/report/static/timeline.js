@@ -1,5 +1,6 @@
 // The timeline: all operations as typed arrays, of which what is in view is drawn; faults, nodes, rates, latency, positions
-// share its clock. Few operations are drawn one by one, many as how many ended how in each slice of the view.
+// share its clock: seconds of the scenario, 0 when the load begins. What the history has counts from the start of the run.
+// Few operations are drawn one by one, many as how many ended how in each slice of the view.
 const timeline = {
   ONE_BY_ONE: 6000, SLICES: 240, ROWS: 6, OPEN: 4294967295,
   colours: ["ok", "weak", "refused", "open"], words: ["ok", "weak", "refused", "no answer"],
@@ -8,7 +9,10 @@ const timeline = {
     const types = { i4: Int32Array, u4: Uint32Array, u2: Uint16Array, i2: Int16Array, u1: Uint8Array };
     timeline.data = data;
     for (const [name, { type, at }] of Object.entries(data.columns)) timeline[name] = new types[type](blob, at, data.count);
-    timeline.end_s = data.end_ns / 1e9; timeline.unit_s = data.unit_ns / 1e9; timeline.load_s = data.load_ns / 1e9;
+    timeline.unit_s = data.unit_ns / 1e9; timeline.begins_s = -data.load_ns / 1e9; timeline.end_s = (data.end_ns - data.load_ns) / 1e9;
+    for (const span of [...data.faults, ...data.states]) { span.begin -= data.load_ns; span.end -= data.load_ns; }
+    for (const phase of data.phases) phase[1] -= data.load_ns;
+    for (const point of [...data.marks, ...data.positions.flatMap((line) => line.points)]) point[0] -= data.load_ns;
     timeline.order = Uint32Array.from({ length: data.count }, (_, index) => index).sort((a, b) => timeline.begin[a] - timeline.begin[b]);
     timeline.longest = 0;
     for (let i = 0; i < data.count; i++) if (timeline.end[i] !== timeline.OPEN) timeline.longest = Math.max(timeline.longest, timeline.end[i] - timeline.begin[i]);
@@ -28,17 +32,17 @@ const timeline = {
   axis: (value, span) => `${value.toFixed(span < 0.1 ? 4 : 2)} s`,
   name: (i) => `op ${timeline.op[i]} ${timeline.data.f[timeline.f[i]]}`,
   row: (op) => { let low = 0, high = timeline.op.length - 1; while (low <= high) { const middle = (low + high) >> 1; if (timeline.op[middle] === op) return middle; if (timeline.op[middle] < op) low = middle + 1; else high = middle - 1; } return -1; },
-  begin_s: (i) => timeline.begin[i] * timeline.unit_s,
-  end_of: (i) => (timeline.end[i] === timeline.OPEN ? timeline.end_s : timeline.end[i] * timeline.unit_s),
-  clock: (s) => `${s.toFixed(s < 100 ? 6 : 3)} s`,
+  begin_s: (i) => timeline.begins_s + timeline.begin[i] * timeline.unit_s,
+  end_of: (i) => (timeline.end[i] === timeline.OPEN ? timeline.end_s : timeline.begins_s + timeline.end[i] * timeline.unit_s),
+  clock: (s) => `${s.toFixed(Math.abs(s) < 100 ? 6 : 3)} s`,
   text(i) {
     const { data } = timeline, queue = timeline.queue[i] >= 0 ? data.queues[data.queue_numbers.indexOf(timeline.queue[i])] : "";
     return `op ${timeline.op[i]}: ${data.f[timeline.f[i]]}${timeline.message[i] >= 0 ? ` m${timeline.message[i]}` : ""}${queue ? ` ${queue}` : ""}${timeline.offset[i] >= 0 ? ` @${timeline.offset[i]}` : ""}${data.node[timeline.node[i]] ? ` at ${data.node[timeline.node[i]]}` : ""}, ${data.status[timeline.status[i]] || timeline.words[timeline.outcome[i]]}`;
   },
-  when: (i) => `${timeline.clock(timeline.begin_s(i))} to ${timeline.end[i] === timeline.OPEN ? "never" : timeline.clock(timeline.end_of(i))}; load + ${timeline.clock(timeline.begin_s(i) - timeline.load_s)}`,
+  when: (i) => `${timeline.clock(timeline.begin_s(i))} to ${timeline.end[i] === timeline.OPEN ? "never" : timeline.clock(timeline.end_of(i))}`,
   // Indices of operations that touch [from, to], in order of their beginning.
   view(from, to) {
-    const units = [from / timeline.unit_s - timeline.longest, to / timeline.unit_s], found = [];
+    const units = [(from - timeline.begins_s) / timeline.unit_s - timeline.longest, (to - timeline.begins_s) / timeline.unit_s], found = [];
     let low = 0, high = timeline.order.length;
     while (low < high) { const middle = (low + high) >> 1; if (timeline.begin[timeline.order[middle]] < units[0]) low = middle + 1; else high = middle; }
     for (let place = low; place < timeline.order.length; place++) {

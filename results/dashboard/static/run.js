@@ -45,7 +45,7 @@ const runView = {
     page.chart(element, `Timeline of ${row.story.length} operations on message m${row.message}; the table below has the same`, () => ({
       grid: { left: 8, right: 24, top: 20, bottom: 30, containLabel: true },
       tooltip: { formatter: ({ data }) => (data?.step ? `op ${data.step.op}: ${data.step.f} ${data.step.status}<br>${page.seconds(data.step.invoke_ns)}` : "") },
-      xAxis: { type: "value", name: "seconds since the start", nameLocation: "middle", nameGap: 22, min: Math.floor(Math.min(...row.story.map((step) => step.invoke_ns)) / 1e8) / 10, max: Math.ceil(end / 1e8) / 10 + 0.1 },
+      xAxis: { type: "value", name: "seconds since the load began", nameLocation: "middle", nameGap: 22, min: Math.floor(Math.min(...row.story.map((step) => step.invoke_ns)) / 1e8) / 10, max: Math.ceil(end / 1e8) / 10 + 0.1 },
       yAxis: { type: "category", inverse: true, data: row.story.map((step) => `op ${step.op} ${step.f}`) },
       series: [{ type: "custom", encode: { x: [1, 2], y: 0 }, data: row.story.map((step, index) => ({ value: [index, step.invoke_ns / 1e9, (step.complete_ns < 0 ? end : step.complete_ns) / 1e9], step, itemStyle: { color: page.colour(colours[step.outcome]) } })),
         renderItem: (_, api) => { const [x, y] = api.coord([api.value(1), api.value(0)]), [to] = api.coord([api.value(2), api.value(0)]); return { type: "rect", shape: { x, y: y - 6, width: Math.max(4, to - x), height: 12, r: 2 }, style: { fill: api.visual("color") } }; },

@@ -2,7 +2,7 @@
 const live = {
   DRAWN_MS: 500,
   begin(about) {
-    Object.assign(live, { about, slices: new Map(), events: [], faults: new Map(), phase: "", outcome: "" });
+    Object.assign(live, { about, slices: new Map(), events: [], faults: new Map(), phase: "", outcome: "", load: 0 });
     document.getElementById("title").textContent = about.scenario || about.run;
     document.getElementById("about").textContent = `${about.mode}, ${about.flush} flush, ${about.target} on ${about.backend}, seed ${about.seed} (${about.run})`;
     document.getElementById("end").replaceChildren();
@@ -20,23 +20,25 @@ const live = {
   },
   event([at, kind, node, fault, step, verb]) {
     live.events.push([at, kind, node, fault, step]);
-    if (kind === "phase") { live.phase = step; live.say(`Phase: ${step}`); }
+    if (kind === "phase") { live.phase = step; if (step === "steady") live.load = at; live.say(`Phase: ${step}`); }
     if (kind !== "fault") return;
     const one = live.faults.get(fault) ?? live.faults.set(fault, { verb: fault, begin: null, end: null }).get(fault);
     if (verb) one.verb = verb;
-    if (step === "inject") { one.begin = at; live.say(`${one.verb} injected at ${at.toFixed(3)} s`); }
-    if (step === "heal") { one.end = at; live.say(`${one.verb} undone at ${at.toFixed(3)} s`); }
+    if (step === "inject") { one.begin = at; live.say(`${one.verb} injected at ${live.clock(at)}`); }
+    if (step === "heal") { one.end = at; live.say(`${one.verb} undone at ${live.clock(at)}`); }
   },
   end(news) {
     live.outcome = news.outcome;
     document.getElementById("end").replaceChildren(page.verdict(news.outcome), " ", news.report ? page.make("a", { href: "/live/report.html" }, "Report of this run") : "");
     live.say(`The run is over: ${news.outcome}`);
   },
+  // News counts from the start of the run; what is shown counts as at: does, from the beginning of the load.
+  clock: (at, digits = 3) => `${(at - live.load).toFixed(digits)} s`,
   say(text) { document.getElementById("said").textContent = text; },
   figures() {
     const entry = (name, value) => page.make("div", {}, page.make("dt", {}, name), page.make("dd", {}, value)), [ok, weak, fail, info] = live.ended;
     const inForce = [...live.faults.values()].filter((fault) => fault.begin !== null && fault.end === null).map((fault) => fault.verb);
-    document.getElementById("figures").replaceChildren(entry("clock of the run", `${live.last.toFixed(1)} s`), entry("phase", live.phase || "–"), entry("faults in force", inForce.join(", ") || "none"), entry("operations", page.number(live.ops)),
+    document.getElementById("figures").replaceChildren(entry("clock of the scenario", live.clock(live.last, 1)), entry("phase", live.phase || "–"), entry("faults in force", inForce.join(", ") || "none"), entry("operations", page.number(live.ops)),
       entry("sends that were promised", page.number(ok)), entry("stored, not promised", page.number(weak)), entry("refused", page.number(fail)), entry("without an answer", page.number(info)), entry("sends waiting now", page.number(live.unanswered)), entry("messages received", page.number(live.received)));
     document.documentElement.dataset.ready = live.about.run;
     document.documentElement.dataset.last = live.last;
@@ -49,7 +51,7 @@ const live = {
     const from = live.from(), rows = [...live.slices].filter(([begin]) => begin >= from).sort((a, b) => a[0] - b[0]);
     const bands = { silent: true, itemStyle: { color: page.colour("fault-soft"), borderColor: page.colour("fault"), borderWidth: 1 }, label: { color: page.colour("fault"), position: "insideTop", fontWeight: "bold" },
       data: [...live.faults].filter(([, fault]) => fault.begin !== null && (fault.end ?? live.last) >= from).map(([id, fault]) => [{ name: `${id} ${fault.verb}`, xAxis: Math.max(from, fault.begin) }, { xAxis: fault.end ?? live.last }]) };
-    const axis = { type: "value", min: from, max: Math.max(from + 1, live.last), axisLabel: { formatter: (value) => `${value.toFixed(0)} s`, hideOverlap: true } };
+    const axis = { type: "value", min: from, max: Math.max(from + 1, live.last), axisLabel: { formatter: (value) => live.clock(value, 1), hideOverlap: true } };
     const colours = ["ok", "weak", "refused", "open"], words = ["ok", "weak", "refused", "no answer"];
     await live.chart("rates", `Sends a second over ${live.last.toFixed(0)} seconds`, {
       grid: { left: 8, right: 16, top: 20, bottom: 8, containLabel: true }, xAxis: axis, yAxis: { type: "value", min: 0 }, tooltip: { trigger: "axis" },
@@ -61,7 +63,7 @@ const live = {
     });
     const acts = live.events.slice(-200).reverse();
     document.getElementById("acts").replaceChildren(page.table(`The last ${page.number(acts.length)} of ${page.number(live.events.length)} events, newest first`, [
-      { title: "at", text: (row) => `${row[0].toFixed(3)} s`, value: (row) => row[0], numeric: true }, { title: "what", text: (row) => row[1] }, { title: "node", text: (row) => row[2] || "–" }, { title: "fault", text: (row) => (row[3] ? `${row[3]} ${live.faults.get(row[3])?.verb ?? ""}` : "–") }, { title: "step", text: (row) => row[4] },
+      { title: "at", text: (row) => live.clock(row[0]), value: (row) => row[0], numeric: true }, { title: "what", text: (row) => row[1] }, { title: "node", text: (row) => row[2] || "–" }, { title: "fault", text: (row) => (row[3] ? `${row[3]} ${live.faults.get(row[3])?.verb ?? ""}` : "–") }, { title: "step", text: (row) => row[4] },
     ], acts, { part: 30 }));
     document.documentElement.dataset.drawn = live.last;
   },

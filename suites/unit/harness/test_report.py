@@ -19,6 +19,7 @@ from harness.report.counters import explained
 from harness.report.losses import by_queue
 from harness.report.nodes import positions, states
 from harness.run import run_scenario
+from harness.summary import lines_of
 from suites.unit.harness.tiny import CUT, KILL, tiny
 
 VOID = {"meta", "input"}
@@ -119,6 +120,20 @@ def test_every_operation_is_in_the_page_and_the_proof_is_marked(pages):
         assert len(marked) == header["count"] > 100
         assert bool(marked.any()) is has_proof
         assert bool(header["proofs"]) is has_proof
+
+
+def test_all_that_is_told_is_on_the_clock_that_the_plan_is_on(tmp_path):
+    """``at: 1s`` is 1.000 s in the summary, in the sentences, in the tables of the page, wherever a person reads it."""
+    run = run_scenario(tiny(CUT), seed=1, out=tmp_path)
+    history = History.load(run.folder)
+    assert history.events.load_ns > 0
+    assert "  faults: cut_power of broker-a-0 (f1) at 1.000 s" in lines_of(run)
+    outline = Outline((run.folder / "report.html").read_text("utf-8"))
+    assert json.loads(outline.data["timeline"])["load_ns"] == history.events.load_ns
+    told = outline.text[outline.text.index("Faults: what was planned") :]
+    assert re.search(r"at 1s: cut_power.*?1\.000 s", told[: told.index("Operations")], re.DOTALL)
+    assert re.search(r"prepare-\d\.\d{3} s", told)
+    assert re.search(r"steady0\.000 s", told)
 
 
 def test_the_fault_has_its_plan_its_instants_and_its_effect(pages):

@@ -195,13 +195,15 @@ def cell_outcomes(members: list[Run]) -> Row:
 
 def lost_messages(run: Run) -> dict[int, Row]:
     found = {}
+    load = next(event["ns"] for event in run.tables["events"] if event["step"] == "steady")
     for place, (message, acked) in enumerate(sorted(run.lost().items(), key=lambda lost: (lost[1], lost[0])), 1):
         after = [(f["inject_ns"], name) for name, f in run.struck().items() if f["inject_ns"] >= acked]
         reads = {read["op"] for read in run.tables["reads"] if read["message"] == message}
         story = sorted(op["op"] for op in run.tables["ops"]
                        if op["op"] in reads or (op["f"] == "send" and op["message"] == message))  # fmt: skip
         fault = min(after, default=(None, None))
-        found[message] = {"place": place, "acked_ns": acked, "fault_ns": fault[0], "story": story}
+        struck = None if fault[0] is None else fault[0] - load
+        found[message] = {"place": place, "acked_ns": acked - load, "fault_ns": struck, "story": story}
     return {message: row for message, row in found.items() if row["place"] <= 25}
 
 

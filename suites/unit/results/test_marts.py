@@ -92,6 +92,7 @@ def test_lost_messages(home: Path, runs: list[oracle.Run]) -> None:
         seen = found[key]
         assert (seen["place"], seen["acked_ns"], seen["fault_ns"]) == (row["place"], row["acked_ns"], row["fault_ns"])
         assert sorted({step["op"] for step in seen["story"]}) == row["story"]
+        assert row["acked_ns"] in [step["complete_ns"] for step in seen["story"]]
 
 
 def test_duplicates(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.history import schema
+from checkers.history.facts import RunFacts
 from checkers.history.history import History, HistoryFormatError, seconds
 from suites.unit.checkers.build import Build
 
@@ -121,6 +122,20 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ops.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(HistoryFormatError, match="unreadable"):
         History.load(tmp_path)
+
+
+def test_people_read_instants_on_the_clock_of_the_scenario() -> None:
+    """``at: 1s`` in a run whose nodes took 400 ms to start: one clock in an operation, a fault, and facts of a run."""
+    build = Build()
+    build.event(0, "phase", "prepare")
+    build.event(400, "phase", "steady")
+    build.send(300, 650, 0, 0)
+    build.event(1_400, "fault", "inject", node="broker-a-0", fault="f1", do="kill")
+    history = build.history()
+    facts = RunFacts.from_run({"mode": "single-master"}, history)
+    assert history.op_text(0).endswith("[-0.100 s, 0.250 s]")
+    assert [history.clock(1_400_000_000), facts.clock(400_000_000)] == ["1.000 s", "0.000 s"]
+    assert [fault.words() for fault in facts.faults] == ["kill of broker-a-0 (f1) at 1.000 s"]
 
 
 def test_times_for_people_are_exact() -> None:
