@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -61,8 +62,10 @@ def check_place(runs: Path) -> None:
     nearest = next(path for path in (runs, *runs.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise UsageError(f"{nearest} is a file", hint="runs need a folder: --out DIR")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(f"nothing can be written to {nearest}", hint="--out DIR")
+    try:
+        tempfile.TemporaryDirectory(dir=nearest).cleanup()  # asking for permissions says yes to root, whatever it is
+    except OSError as error:
+        raise UsageError(f"nothing can be written to {nearest}: {error.strerror}", hint="--out DIR") from error
 
 
 def check_space(folder: Path, least_bytes: int, what: str) -> None:

@@ -88,7 +88,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     plan = _plan(arguments)
     if arguments.junit:
         junit.check(arguments.junit)
-    if plan.keep != "none":
+    if plan.keep != "none" or plan.out:
         check_place(plan.out or RUNS)
     make_ready(plan.target, terminal)
     where = f"one by one on {plan.backend}, {plan.target}"

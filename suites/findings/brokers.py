@@ -14,7 +14,7 @@ from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command, encode_frame
-from suites.conformance.broker.lives import ProcessStart
+from suites.conformance.broker.lives import ProcessStart, StoreFiles
 from suites.conformance.broker.peer import (
     answer,
     create_topic,
@@ -37,6 +37,8 @@ BODY_BYTES: Final = 8192
 SYSTEM_BUSY: Final = 2
 TRANSACTIONS: Final = 16
 PASSED_OVER: Final = "TIMEOUT_CLEAN_QUEUE"
+MANY_FILES: Final = 48
+"""Messages of eight KiB, seven to a log file of 64."""
 
 
 def overloaded(start: ProcessStart) -> Seen:
@@ -120,6 +122,26 @@ def full_folder(start: ProcessStart) -> Seen:
     return there_if(
         int(kept.fields["queueOffset"]) < count, f"{kept.fields['queueOffset']} of {count} messages are left"
     )
+
+
+def damaged_twice(start: ProcessStart) -> Seen:
+    """A flipped byte in each of two log files: the last but two, which an orderly start reads, and the one before."""
+    peer = start(flushDiskType="SYNC_FLUSH")
+    create_topic(peer, "T", queues=1)
+    for _ in range(MANY_FILES):
+        stored(peer, "T", bytes(BODY_BYTES))
+    peer.again("stop", _flip_twice)
+    stored(peer, "Later")
+    peer.again("stop")
+    peer.sleep(3 * SECOND)
+    left = max_offset(peer, "Later")
+    return there_if(left == 0, f"of one message acknowledged after the first start {left} is left after the second")
+
+
+def _flip_twice(files: StoreFiles) -> None:
+    for name in files.names("commitlog")[-4:-2]:
+        assert files.read(name)[BODY_BYTES // 2] == 0
+        files.write(name, BODY_BYTES // 2, b"\x01")
 
 
 def _settles_at(peer: object, count: int) -> bool:

@@ -13,9 +13,9 @@ or a kill), one to three acts of damage, and a start, with ``queueSelfCheck`` in
     every message is served again, in order
 
 Limits. Damage to a record of the log may take everything behind it in that file, as with RocketMQ. Two damaged files
-can cost a message more: after an orderly end a start reads the last three files of the log, as RocketMQ does; where it
-ends the log at the later damage, the start after it reads further back, comes to the earlier one, and ends it there,
-before what was sent meanwhile.
+can cost a message more: after an orderly end a start reads the last three files of the log, as RocketMQ 4.9.7 does;
+where it ends the log at the later damage, the start after it reads further back, comes to the earlier one, and ends it
+there, before what was sent meanwhile. Seen on 4.9.7; 5.3.3 keeps the message (finding 31).
 """
 
 from __future__ import annotations

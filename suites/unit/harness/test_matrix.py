@@ -161,7 +161,8 @@ def test_a_cell_is_a_case_of_junit(tmp_path: Path) -> None:
 
 def test_a_matrix_finds_a_place_where_nothing_can_be_written_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
-    assert cli.main(["matrix", "--seeds", "1", "--out", str(tmp_path / "runs")]) == EXIT_USAGE
+    for place in (str(tmp_path / "runs"), "/proc/nothing-can-be-made-here"):
+        assert cli.main(["matrix", "--seeds", "1", "--out", place]) == EXIT_USAGE
 
 
 @pytest.fixture
