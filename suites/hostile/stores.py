@@ -15,7 +15,7 @@ or a kill), one to three acts of damage, and a start, with ``queueSelfCheck`` in
 Limits. Damage to a record of the log may take everything behind it in that file, as with RocketMQ. Two damaged files
 can cost a message more: after an orderly end a start reads the last three files of the log, as RocketMQ 4.9.7 does;
 where it ends the log at the later damage, the start after it reads further back, comes to the earlier one, and ends it
-there, before what was sent meanwhile. Seen on 4.9.7; 5.3.3 keeps the message (finding 31).
+there, before what was sent meanwhile. Seen on 4.9.7; 5.3.3 and 5.5.0 keep the message (finding 31).
 """
 
 from __future__ import annotations
