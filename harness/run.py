@@ -298,6 +298,7 @@ def _keep(
     folder = attempt.make_folder()
     run |= {"run": folder.name, "commit": runfolder.commit()}
     write_tables(columns, folder)
+    columns.clear()  # the page is made from the folder: a long history is not in memory twice
     runfolder.write_run(folder, run)
     runfolder.write_verdict(folder, verdicts)
     write_report(folder)
