@@ -170,7 +170,7 @@ def _dead_containers(tags: set[str]) -> list[Finding]:
 
     known = [journal.run for journal in open_journals()]
     strays = sorted(tag for tag in tags - set(held_tags()) if not any(is_tag_of(tag, run) for run in known))
-    fix = "docker rm -f $(docker ps -aq --filter label=org.mqchaos.run=…), docker network rm mqc-…"
+    fix = "mqchaos doctor --clean"
     return [Finding("leftovers", "trouble", f"containers of no living run: {', '.join(strays)}", fix)] if strays else []
 
 
@@ -196,7 +196,6 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
 
 def _leftovers() -> list[Finding]:
     from faults.journal import open_journals
-    from faults.mechanisms.netns import PREFIX
     from faults.mechanisms.run_tags import held_tags, is_tag_of
 
     journals, tags = open_journals(), held_tags()
@@ -211,7 +210,7 @@ def _leftovers() -> list[Finding]:
     if dead:
         findings.append(Finding("leftovers", "trouble", f"journals of dead runs: {', '.join(dead)}", "mqchaos heal"))
     elif strays := _strays(tags):  # beside a dead run's journal they may be that run's
-        fix = f"look at them; then: ip netns del {PREFIX}…, umount, rm -r"
+        fix = "mqchaos doctor --clean, when nobody else works here"
         findings.append(Finding("leftovers", "trouble", f"of no living run, in no journal: {', '.join(strays)}", fix))
     if not any(finding.name == "leftovers" for finding in findings):
         findings.append(Finding("leftovers", "ok", "none"))

@@ -106,10 +106,19 @@ def remove_network(url: str, name: str, tag: str) -> bool:
 
 def things_of_ours(client: docker.DockerClient) -> list[tuple[str, str]]:
     """(tag, name) of every container and network that carries our label, whoever made it."""
-    wanted: dict[str, str | list[str] | bool] = {"label": RUN_LABEL}
-    found = [(c.labels[RUN_LABEL], str(c.name)) for c in client.containers.list(all=True, filters=wanted)]
-    found += [(n.attrs["Labels"][RUN_LABEL], str(n.name)) for n in client.networks.list(filters=wanted)]
-    return sorted(found)
+    return sorted([*containers_of_ours(client), *networks_of_ours(client)])
+
+
+def containers_of_ours(client: docker.DockerClient) -> list[tuple[str, str]]:
+    """(tag, name) of every container with our label, running or not."""
+    found = client.containers.list(all=True, filters={"label": RUN_LABEL}, ignore_removed=True)
+    return sorted((container.labels[RUN_LABEL], str(container.name)) for container in found)
+
+
+def networks_of_ours(client: docker.DockerClient) -> list[tuple[str, str]]:
+    """(tag, name) of every network with our label."""
+    found = client.networks.list(filters={"label": RUN_LABEL})
+    return sorted((network.attrs["Labels"][RUN_LABEL], str(network.name)) for network in found)
 
 
 def _check_ours(name: str, labels: dict[str, Any], tag: str) -> None:

@@ -134,6 +134,12 @@ def loop_devices(image: Path) -> list[str]:
     return listed.split()
 
 
+def images() -> list[str]:
+    """Files that loop devices hold, of everybody on this machine; without those that are deleted."""
+    listed = call(["losetup", "--list", "--noheadings", "--output", "BACK-FILE"]).splitlines()
+    return [line.strip() for line in listed if line.strip() and not line.strip().endswith(" (deleted)")]
+
+
 def detach(image: Path) -> bool:
     """Free every loop device of *image*; False if there is none."""
     devices = loop_devices(image)

@@ -124,6 +124,12 @@ def holders_of_marker(name: str, value: str) -> list[ProcessId]:
     return sorted(found, key=lambda process: process.pid)
 
 
+def markers(name: str) -> set[str]:
+    """Values of the environment variable *name* in all processes, as far as we may look."""
+    words = (word for entry in Path("/proc").iterdir() if entry.name.isdigit() for word in _environment(entry))
+    return {word.partition(b"=")[2].decode(errors="replace") for word in words if word.startswith(f"{name}=".encode())}
+
+
 def _environment(entry: Path) -> list[bytes]:
     try:
         return (entry / "environ").read_bytes().split(b"\0")
