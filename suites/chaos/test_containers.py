@@ -56,3 +56,29 @@ def test_a_mode_in_containers_keeps_its_promise_under_five_faults(chaos_run, tmp
         tag for tag, _ in engine.things_of_ours(client) if is_tag_of(tag, result.folder.name) and tag not in held_tags()
     ] == []
     client.close()
+
+
+ENOUGH = 20
+"""Of some 500 messages: a JVM that has just started on a busy machine is slow."""
+
+APACHES = """\
+name: apaches-in-containers
+mode: single-master
+topology: {nameservers: 1, flush: sync}
+workload: {producers: 2, consumers: 1, queues: 2, rate: 60/s, for: 9s}
+faults:
+  - {at: 1s, do: reset_links, on: "clients | master(broker-a)"}
+  - {at: 2s, do: partition, on: "clients | master(broker-a)", for: 1s, with: {one_way: in}}
+  - {at: 6s, do: kill, on: master(broker-a), for: 500ms}
+expect: {lost: none}
+"""
+
+
+@pytest.mark.requires("java")
+def test_apaches_brokers_in_containers_are_broken_and_judged_as_the_references_are(chaos_run, tmp_path: Path) -> None:
+    """A slice of what ``--target`` runs whole: it loses its connections, is cut off one way, and is killed."""
+    path = tmp_path / "apaches-in-containers.yaml"
+    path.write_text(APACHES)
+    result = chaos_run(load(path), seed=1, target="rocketmq:5.3.3")
+    sent = next(verdict.measures["ok"] for verdict in result.verdicts if verdict.check == "accounting")
+    assert sent >= ENOUGH
