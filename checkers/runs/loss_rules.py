@@ -186,9 +186,8 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
     op = int(history.ops.op[ledger.row[first]])
     nearest = facts.nearest_fault(int(history.ops.complete_ns[ledger.row[first]]))
     what = f"the nearest fault is {nearest.words()}" if nearest else "no fault was injected"
-    sentence = (
-        f"{_many(lost)} of {broker} gone, first {history.op_text(op)}, although no power cut of it followed; {what}."
-    )
+    first_send = f"first {history.op_text(op)}"
+    sentence = f"{_many(lost)} of {broker} gone, {first_send}, and no power cut of {broker} followed; {what}."
     return _anomaly(history, ledger, broker, lost, sentence, nearest, allowed=False)
 
 

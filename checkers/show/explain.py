@@ -28,7 +28,7 @@ def log_sentence(history: History, facts: RunFacts, violation: LogViolation) -> 
     """The violation of a log in words."""
     meaning = _meaning(violation, history.queues.name(violation.queue))
     proof = "; ".join(history.op_text(op) for op in violation.ops if op >= 0)
-    more = f" ({violation.count} such cases, this is the shortest)" if violation.count > 1 else ""
+    more = f" ({violation.count} cases; this one has the shortest proof)" if violation.count > 1 else ""
     return f"{meaning}{more}. Proof: {proof}. {near(history, facts, violation.ops)}"
 
 

@@ -75,7 +75,7 @@ class OfEntries(Exhibit):
 
 
 LOST: Final = ("lost",)
-KILLED: Final = ("broker-a gone", "although no power cut of it followed", "kill of broker-a-0")
+KILLED: Final = ("broker-a gone", "and no power cut of broker-a followed", "kill of broker-a-0")
 CUT: Final = ("broker-a gone after cut_power of broker-a-0", "allows no loss by cut_power with sync flush")
 ADOPTED: Final = ("broker-a gone after adopt_slave of broker-a-0", "allows no loss by adopt_slave with sync flush")
 TWO_VALUES: Final = ("two-values-one-offset",)
