@@ -61,6 +61,9 @@ OVERTIME_NS: Final = 30 * SECOND
 
 PROGRESS_NS: Final = SECOND // 2
 
+WRITTEN_LATE_NS: Final = SECOND // 100
+"""An act of a node that is written down so much later says when it was."""
+
 HURRY_NS: Final = 10 * SECOND
 """Converge and drain after an interrupt."""
 
@@ -109,7 +112,7 @@ class Life:
         self.phase = ""
         self.phases: list[tuple[str, int]] = []
         self.backend.on_event = self._noted
-        self._acts = LeverEvents(self.backend.levers)
+        self._acts = LeverEvents(self.backend.levers, self.backend.now)
         self._levers = self._acts.levers
         self._addressing = Addressing(
             [self._broker_node(node) for node in self.cluster.broker_addresses],
@@ -339,8 +342,10 @@ class Life:
         try:
             return self.backend.perform(work)
         finally:
-            for node, act in self._acts.take_events():
-                self.recorder.event("node", node=node, step=act)
+            now_ns = self.backend.now()
+            for node, act, ns in self._acts.take_events():
+                detail = {"at_ns": ns} if now_ns - ns > WRITTEN_LATE_NS else {}
+                self.recorder.event("node", node=node, step=act, detail=detail)
 
     def _emit(self, fault: str, step: str, node: str, effective: int, detail: dict[str, Any]) -> None:
         self.recorder.event("fault", node=node, fault=fault, step=step, effective=effective, detail=detail)

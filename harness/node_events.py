@@ -4,7 +4,8 @@ Question: a fault says what it wanted; which acts were really carried out on whi
 
 Model. :class:`LeverEvents` keeps a list beside the world's levers; which of them are acts, and what each is called, is
 marked in their protocols (``faults/levers/families.py``). Acts may run in another thread than the recorder's
-(``Backend.perform``), so they are kept here and written by the run when the act is over.
+(``Backend.perform``), so they are kept here, with the instant, and written by the run when all acts of a fault are
+over: an operator's heal that stops, copies and starts takes seconds, and what it started first serves meanwhile.
 
 Limits. An act that raises is not an event: it may or may not have happened, and the fault's own events say so.
 """
@@ -49,14 +50,17 @@ STATE_AFTER: Final = {
 class LeverEvents:
     """A world's levers that take notes of what was done to a node."""
 
-    def __init__(self, levers: Nodes) -> None:
-        self._events: deque[tuple[str, str]] = deque()
+    def __init__(self, levers: Nodes, now: Callable[[], int]) -> None:
+        """*now*: the run's clock."""
+        self._now = now
+        self._events: deque[tuple[str, str, int]] = deque()
         self._started: deque[str] = deque()
         self.levers = cast(Levers, Watched(levers, self._pull, FAMILIES))
         """To pull by; a family that the world lacks is refused."""
 
-    def take_events(self) -> list[tuple[str, str]]:
-        """(node, act) since the last call, in order."""
+    def take_events(self) -> list[tuple[str, str, int]]:
+        """(node, act, ns) since the last call, in order. A start is told with the instant at which it began: the node
+        may serve from then on."""
         return [self._events.popleft() for _ in range(len(self._events))]
 
     def take_started(self) -> list[str]:
@@ -64,9 +68,11 @@ class LeverEvents:
         return [self._started.popleft() for _ in range(len(self._started))]
 
     def _pull(self, act: Act, arguments: tuple[Any, ...], pull: Callable[[], Any]) -> Any:
+        begun_ns = self._now()
         result = pull()
         if act.event and act.happened(result):
-            self._events.append((act.node(arguments), act.event))
+            ns = begun_ns if act.event == STARTED else self._now()
+            self._events.append((act.node(arguments), act.event, ns))
             if act.event == STARTED:
                 self._started.append(act.node(arguments))
         return result

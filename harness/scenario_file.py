@@ -3,7 +3,7 @@
 Question: what does a person write at three in the morning, and what does he read when he has mistyped it?
 
     name: sync-flush-survives-power-cut
-    claim: CL-37                    # or a list; the guarantees of docs/guarantees.md that it shows
+    claim: CL-37                    # or a list; the guarantees of docs/promises.md that it shows
     description: one line for lists and reports
     mode: single-master             # single-master | multi-master | multi-master-multi-slave-async | …-sync
     topology: {nameservers: 1, brokers: 1, slaves: 0, flush: sync}

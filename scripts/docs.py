@@ -1,4 +1,4 @@
-"""``make docs``: what is generated in ``docs/``, written anew: ``faults.md`` from the catalogue, ``guarantees.md`` from
+"""``make docs``: what is generated in ``docs/``, written anew: ``faults.md`` from the catalogue, ``promises.md`` from
 contracts, scenarios and results, ``conformance.md`` from probes and results, ``museum.md`` from planted bugs and what
 found them, the drawings of ``checkers/``. Each has a test that it is what its sources make."""
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    _python("scripts/guarantees_page.py")
+    _python("scripts/promises_page.py")
     _python("scripts/conformance_page.py")
     _python("scripts/detection_page.py")
     _python("scripts/draw_checkers.py")

@@ -9,6 +9,7 @@ Model. :class:`RunFacts` is a value made from ``run.json`` and the history's ``e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -167,11 +168,13 @@ def phases_of(events: Events) -> tuple[tuple[str, int], ...]:
 
 
 def _instants(events: Events, kind: str, step: str) -> dict[str, tuple[int, ...]]:
-    """node → when events of that kind and step were written."""
+    """node → when that happened: as the event says (``at_ns``) if it was written much later, else when it was
+    written."""
     found: dict[str, tuple[int, ...]] = {}
     for row in (events.kind.mask(kind) & events.step.mask(step)).nonzero()[0].tolist():
-        node = events.node[row]
-        found[node] = (*found.get(node, ()), int(events.ns[row]))
+        node, text = events.node[row], events.detail[row]
+        ns = json.loads(text).get("at_ns", events.ns[row]) if text else events.ns[row]
+        found[node] = (*found.get(node, ()), int(ns))
     return found
 
 

@@ -13,6 +13,7 @@ both directions: what is sent against it still arrives, up to a window, and is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any, Final, get_args
 
@@ -110,6 +111,12 @@ def written(talks: dict[Pair, bool]) -> dict[str, bool]:
     return {f"{source} > {target}": talk for (source, target), talk in talks.items()}
 
 
+def _lacks_kept(strike: Strike, asked: Mapping[Pair, bool], kept: Mapping[Pair, bool]) -> bool:
+    """Whether too few of those that are to be left alone could talk before: of a shape that consists of its links all
+    must, of the other direction of a partition some, since nodes that are down cannot be asked."""
+    return len(kept) < len(asked) and (bool(strike.kept) or not kept)
+
+
 def cut_off(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     before: dict[Pair, bool] = facts["talked"]
     now = _talks(levers, strike, pairs_of(strike))
@@ -122,7 +129,7 @@ def cut_off(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
         return [
             Probed("", UNTOLD, {**detail, "reason": "no pair that can be probed was able to talk before the partition"})
         ]
-    if len(kept) < len(facts["kept"]):
+    if _lacks_kept(strike, facts["kept"], kept):
         return [Probed("", UNTOLD, {**detail, "reason": "not every pair that is to be left alone could talk before"})]
     return [Probed("", YES, detail)]
 

@@ -27,7 +27,7 @@ Row = dict[str, str]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``list``."""
     parser.epilog = (
-        "examples:\n  mqchaos list faults\n  mqchaos list guarantees --json\n  mqchaos list faults --markdown\n"
+        "examples:\n  mqchaos list faults\n  mqchaos list promises --json\n  mqchaos list faults --markdown\n"
     )
     parser.add_argument("what", choices=tuple(LISTS), metavar="WHAT", help=", ".join(LISTS))
     parser.add_argument("--json", action="store_true", help="a JSON array of objects on standard output")
@@ -186,7 +186,7 @@ LISTS: Final[dict[str, Callable[[], list[Row]]]] = {
     "faults": faults,
     "checkers": checkers,
     "scenarios": scenarios,
-    "guarantees": guarantees,
+    "promises": guarantees,
     "defects": defects,
     "workloads": workloads,
     "backends": backends,

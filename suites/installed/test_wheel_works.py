@@ -107,7 +107,7 @@ def test_nothing_is_found_under_a_short_name(place: Place) -> None:
 
 
 def test_every_list(place: Place) -> None:
-    for what in ("modes", "faults", "checkers", "scenarios", "guarantees", "defects", "backends", "targets"):
+    for what in ("modes", "faults", "checkers", "scenarios", "promises", "defects", "backends", "targets"):
         assert json.loads(place("mqchaos", "list", what, "--json")), what
     assert "single-master-sync-power-cut" in place("mqchaos", "list", "scenarios")
 

@@ -1,6 +1,6 @@
 """What came out of long recordings, one file a page: the pages of ``docs`` are made of it.
 
-    guarantees.jsonl       claims, by scenario, backend and target     conformance.jsonl    probes, by test and lane
+    promises.jsonl       claims, by scenario, backend and target     conformance.jsonl    probes, by test and lane
     museum.jsonl         planted bugs and their twins                mutants.jsonl        small changes, by mutant
     detection.jsonl      scores of whole measurements                executed.jsonl       what units execute, by module
 

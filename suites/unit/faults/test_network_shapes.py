@@ -66,6 +66,13 @@ def test_a_one_way_cut_of_what_was_cut_before_cannot_be_told(world: World) -> No
     assert [effective for _, step, _, effective, _ in world.events if step == "probe"] == [-1]
 
 
+def test_a_node_that_is_down_says_nothing_of_a_one_way_partition_from_all_others(world: World) -> None:
+    """Of the direction that is left alone one pair is enough; what is dead cannot be asked."""
+    world.kill("broker-b-0")
+    seen = struck(world, "isolate", "slave(broker-a)", one_way="in")
+    assert (set(seen["now"].values()), set(seen["kept"].values()), seen["answer"]) == ({False}, {True}, 1)
+
+
 def test_the_history_tells_whose_packets_were_lost() -> None:
     for verb in (VERBS["partition"], VERBS["isolate"]):
         told = [verb.effects_of({"one_way": way}) for way in ("no", "out", "in")]

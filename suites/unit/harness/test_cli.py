@@ -173,7 +173,7 @@ def test_errors_of_the_harness_have_their_code_place_hint_and_notes(capsys, monk
 
 
 @pytest.mark.parametrize(
-    "what", ["modes", "faults", "checkers", "scenarios", "guarantees", "defects", "backends", "targets"]
+    "what", ["modes", "faults", "checkers", "scenarios", "promises", "defects", "backends", "targets"]
 )
 def test_lists_have_one_line_each_and_the_same_as_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = typed(capsys, "list", what)
@@ -328,9 +328,9 @@ def test_a_taken_port_is_seen() -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_traceback() -> None:
-    """``mqchaos list guarantees | true``: the pipe breaks while or after we write."""
+    """``mqchaos list promises | true``: the pipe breaks while or after we write."""
     done = subprocess.run(
-        f"{sys.executable} -m harness.cli list guarantees | true",
+        f"{sys.executable} -m harness.cli list promises | true",
         shell=True,
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ import yaml
 from harness.errors import ClusterError
 from harness.matrix import scenario_of
 from harness.run import run_scenario
-from scripts.guarantees_page import (
+from scripts.promises_page import (
     CLAIMS,
     PAGE,
     Result,
@@ -31,7 +31,7 @@ def result(scenario="s", backend="sim", target="reference", outcomes=None, note=
 
 
 def test_the_committed_page_is_what_its_sources_make():
-    assert PAGE.read_text(encoding="utf-8") == page(read_results()), "run: python scripts/guarantees_page.py"
+    assert PAGE.read_text(encoding="utf-8") == page(read_results()), "run: python scripts/promises_page.py"
 
 
 def test_every_claim_that_a_scenario_names_is_a_claim():

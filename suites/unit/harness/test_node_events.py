@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
+
 import pytest
 
 from faults.levers import FAMILIES
@@ -37,13 +40,25 @@ def test_an_act_is_one_event_of_its_name_and_one_that_raises_is_none(
     lever: str, arguments: tuple[object, ...], event: str
 ) -> None:
     world = World()
-    levers = LeverEvents(world.levers)
+    levers = LeverEvents(world.levers, clock())
     getattr(levers.levers, lever)(*arguments)
-    assert levers.take_events() == [(NODE, event)]
+    assert [(node, name) for node, name, _ in levers.take_events()] == [(NODE, event)]
     world.broken[lever] = RuntimeError("planted")
     with pytest.raises(RuntimeError, match="planted"):
         getattr(levers.levers, lever)(*arguments)
     assert levers.take_events() == []
+
+
+def clock() -> Callable[[], int]:
+    """One more with every look."""
+    return count(1).__next__
+
+
+def test_a_start_is_told_with_its_beginning_and_an_end_with_its_end() -> None:
+    levers = LeverEvents(World(), clock())
+    levers.levers.start(NODE)
+    levers.levers.kill(NODE)
+    assert levers.take_events() == [(NODE, "started", 1), (NODE, "killed", 3)]
 
 
 def test_every_act_of_a_node_in_every_family_is_in_this_table() -> None:
@@ -52,7 +67,7 @@ def test_every_act_of_a_node_in_every_family_is_in_this_table() -> None:
 
 
 def test_looking_is_no_act_and_a_log_that_was_not_reached_was_not_flipped() -> None:
-    events = LeverEvents(World())
+    events = LeverEvents(World(), clock())
     levers = events.levers
     looks = (levers.state, levers.properties, levers.disk_space, levers.clock_ahead, levers.disk_files)
     for look in (*looks, levers.power_cut_lost, levers.forces_hit, levers.count_forces_hit):
@@ -62,7 +77,7 @@ def test_looking_is_no_act_and_a_log_that_was_not_reached_was_not_flipped() -> N
 
 
 def test_starts_are_kept_beside_the_events() -> None:
-    levers = LeverEvents(World())
+    levers = LeverEvents(World(), clock())
     levers.levers.start(NODE)
     levers.levers.start("broker-b-0")
     assert levers.take_started() == [NODE, "broker-b-0"]

@@ -183,3 +183,15 @@ def test_a_leader_that_comes_back_takes_the_masters_id_with_it(do: str, missing:
         asked(build, range(second, second + 1), () if second in missing else ("broker-a",))
     verdict = check_routes(build.history(), build.facts(mode="dledger", nodes=MEMBERS))
     assert [anomaly.kind for anomaly in verdict.anomalies] == kinds
+
+
+def test_who_was_started_early_in_a_long_heal_serves_from_then_on() -> None:
+    """A heal that stops a slave, copies its data and starts both is written down when all of it is over."""
+    for at in ({"at_ns": 16_000_000_000}, {}):
+        build = Build()
+        build.fault("adopt_slave", "broker-b-0", 10_000, 10_001, heal=30_000)
+        build.event(30_000, "node", "started", "broker-b-0", **at)
+        asked(build, range(1, 10), BOTH)
+        asked(build, range(10, 17), ("broker-a",))
+        asked(build, range(17, 40), BOTH)
+        assert [anomaly.kind for anomaly in judge(build).anomalies] == ([] if at else ["stale-route"])

@@ -1,17 +1,17 @@
-"""``docs/guarantees.md``: what is promised, which scenario shows it, and what came out on which broker.
+"""``docs/promises.md``: what is promised, which scenario shows it, and what came out on which broker.
 
 Question: which guarantees of RocketMQ does the project show, and do they hold on the reference and on Apache's broker?
 
 Model. Three sources, one page. ``suites/chaos/claims.yaml`` has the claims; the scenarios that come with the project
-name the claims they show; ``suites/recorded/guarantees.jsonl`` has recorded outcomes, one entry a scenario, backend and
+name the claims they show; ``suites/recorded/promises.jsonl`` has recorded outcomes, one entry a scenario, backend and
 target, the cells of the matrix among them. The contracts of the checkers give the last part: every guarantee by mode,
 fault and flush type.
 
-    python scripts/guarantees_page.py                          write the page again
-    python scripts/guarantees_page.py --check                  exit 1 if it is not up to date
-    python scripts/guarantees_page.py --record sim --seeds 20  run every claim scenario and record what came out
-    python scripts/guarantees_page.py --record process --target rocketmq:4.9.7 [--only NAME]
-    python scripts/guarantees_page.py --from DIR               record what the run folders below DIR came to: claims,
+    python scripts/promises_page.py                          write the page again
+    python scripts/promises_page.py --check                  exit 1 if it is not up to date
+    python scripts/promises_page.py --record sim --seeds 20  run every claim scenario and record what came out
+    python scripts/promises_page.py --record process --target rocketmq:4.9.7 [--only NAME]
+    python scripts/promises_page.py --from DIR               record what the run folders below DIR came to: claims,
     and
                                                         cells of ``mqchaos matrix --keep all --out DIR``
 
@@ -48,8 +48,8 @@ NOT_READY: Final = "NOT READY"
 """The outcome of a seed whose cluster did not get ready."""
 ROOT: Final = Path(__file__).resolve().parent.parent
 CLAIMS: Final = ROOT / "suites" / "chaos" / "claims.yaml"
-RESULTS: Final = recorded.FOLDER / "guarantees.jsonl"
-PAGE: Final = ROOT / "docs" / "guarantees.md"
+RESULTS: Final = recorded.FOLDER / "promises.jsonl"
+PAGE: Final = ROOT / "docs" / "promises.md"
 COLUMNS: Final = (
     ("sim", "reference", "reference, simulated"),
     ("process", "reference", "reference, real processes"),
@@ -222,7 +222,7 @@ def page(results: Sequence[Result]) -> str:
     scenarios = claim_scenarios()
     parts = [
         "# Guarantees",
-        "This page is made by `python scripts/guarantees_page.py`; do not edit it.",
+        "This page is made by `python scripts/promises_page.py`; do not edit it.",
         "## Claims, and what shows them",
         "A verdict is PASS, UNKNOWN or FAIL; *lost* counts acknowledged messages, and where the mode allows a loss a "
         "PASS has shown it. *rto_max_ms*: until the first successful send to a broker that was hit; *send_p50_us*: the "
@@ -328,13 +328,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _check(text: str) -> int:
     if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
         return 0
-    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python scripts/guarantees_page.py\n")
+    sys.stderr.write(f"{PAGE.name} is not what contracts and records make: run python scripts/promises_page.py\n")
     return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line above."""
-    parser = argparse.ArgumentParser(prog="python scripts/guarantees_page.py", description="Make docs/guarantees.md.")
+    parser = argparse.ArgumentParser(prog="python scripts/promises_page.py", description="Make docs/promises.md.")
     parser.add_argument("--check", action="store_true", help="exit 1 if the page is not up to date")
     parser.add_argument("--record", metavar="BACKEND", help="run the claim scenarios there first")
     parser.add_argument("--from", dest="folder", type=Path, metavar="DIR", help="record the runs below DIR")
