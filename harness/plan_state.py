@@ -37,6 +37,10 @@ FORCED_LATE_S: Final = 12
 """An asynchronous flush may force nothing for as long."""
 FULL_SEEN_S: Final = 12
 """A broker looks every 10 s whether its disk is full, and refuses messages until it has seen that it is not."""
+ROUTE_S: Final = 33
+"""A producer asks for routes every 30 s: as long may nobody send to a broker that is back."""
+JOIN_S: Final = 16
+"""A slave looks for its master every 5 s, and waits longer and longer for an answer."""
 RECORD_BYTES: Final = 250
 """No record of the load is shorter."""
 
@@ -186,7 +190,8 @@ class PlanState:
     def _runs_through(self, fault: Struck, node: str) -> bool:
         """Whether *node* runs, and can be reached, when *fault* begins, while that is probed, and when it ends."""
         others = [o for o in self._others(fault) if any(_meet(node, one) for one in (*o.nodes, o.peer))]
-        away = [(o.at, self._healed(o) + SETTLE_S) for o in others if o.stops or separates(o.verb)]
+        back_s = JOIN_S if does(fault.verb, "resets") else SETTLE_S
+        away = [(o.at, self._healed(o) + back_s) for o in others if o.stops or separates(o.verb)]
         moments = ((fault.at, fault.at + PROBES_S), (fault.end, fault.end + UNPROBED_S))
         return not any(begin < to and since < end for since, to in moments for begin, end in away)
 
@@ -205,6 +210,8 @@ def _without_forces_s(fault: Struck) -> int:
     it asks for them all the time."""
     if does(fault.verb, "fills-disk"):
         return FULL_SEEN_S
+    if does(fault.verb, "ends"):
+        return ROUTE_S
     return SETTLE_S if fault.stops or separates(fault.verb) or touches_forces(fault.verb) else 0
 
 

@@ -43,6 +43,12 @@ def struck(do: str, node: str, at: int, end: int, peer: str = "", back: int = 0)
             [struck("partition", A, 10, 40, "clients"), struck("fail_sync", A, 27, 38)], False, id="nor-without-load"
         ),
         pytest.param([struck("kill", A, 8, 14), struck("fail_sync", SLAVE, 10, 24)], False, id="nor-without-a-master"),
+        pytest.param([struck("kill", A, 8, 10), struck("slow_disk", A, 40, 52)], False, id="nor-before-routes-tell"),
+        pytest.param([struck("kill", A, 4, 6), struck("slow_disk", A, 40, 52)], True, id="asked-for-again"),
+        pytest.param(
+            [struck("kill", A, 8, 14), struck("reset_links", A, 27, 27, SLAVE)], False, id="no-reset-before-they-join"
+        ),
+        pytest.param([struck("kill", A, 8, 10), struck("reset_links", A, 27, 27, SLAVE)], True, id="joined"),
         pytest.param([struck("fill_disk", A, 10, 14), struck("slow_disk", A, 24, 34)], False, id="nor-on-a-full-disk"),
         pytest.param([struck("fill_disk", A, 10, 14), struck("slow_disk", A, 27, 37)], True, id="seen-to-have-room"),
         pytest.param([struck("slow_disk", A, 10, 30), struck("fail_sync", A, 20, 40)], False, id="one-force-at-a-time"),
