@@ -12,6 +12,8 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
                          nothing that opens a connection (new); the fault's ``ports`` narrow it
     takes                data is gone: unforced (what no force had reached), damaged (from a damaged record on), all,
                          replaced (all but what the copy of a slave has)
+    damages              files beside the log have gone bad: derived (made from the log, and made again from it) or
+                         tables (topics, groups, offsets)
     slows                everything passes between left and right, late, or not all of it; connections were reset once
     resets               every connection between left and right was reset once
     fails-forces         every force fails and writes nothing
@@ -45,6 +47,7 @@ Does = Literal[
     "slows",
     "resets",
     "takes",
+    "damages",
     "fails-forces",
     "delays-forces",
     "holds-forces",
@@ -59,6 +62,7 @@ HOW: Final[Mapping[Does, tuple[str, ...]]] = {
     "ends": ("killed", "stopped", "dark"),
     "separates": ("", "out", "in", "new"),
     "takes": ("unforced", "damaged", "all", "replaced"),
+    "damages": ("derived", "tables"),
 }
 """What ``how`` may say; nothing where a word has no entry."""
 

@@ -58,6 +58,8 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("takes", "replaced", "disk-replaced"),
     ("takes", "damaged", "damaged"),
     ("takes", "unforced", "power-cut"),
+    ("damages", "tables", "tables-damaged"),
+    ("damages", "derived", "derived-damaged"),
     ("changes-properties", "", "reconfigured"),
     ("ends", "killed", "killed"),
     ("ends", "dark", "killed"),

@@ -90,6 +90,10 @@ class FaultFact:
         """Which data it takes: unforced, damaged, all or replaced; empty if none."""
         return next((effect.how for effect in self.effects if effect.does == "takes"), "")
 
+    def takes_tables(self) -> bool:
+        """Whether the tables of what it hits (topics, groups, offsets) may be those of some time before, or none."""
+        return bool(self.takes()) or self.does("damages", "tables")
+
     def value_of(self, what: str) -> str:
         """How much of the effect *what*, as the plan wrote it; empty without any."""
         return next((effect.value for effect in self.effects if effect.does == what), "")

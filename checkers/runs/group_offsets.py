@@ -176,10 +176,10 @@ def _forgetting(history: History, facts: RunFacts, commit: int, fetch: int) -> F
     faults = [f for f in faults_of_node(facts, ops.node[fetch]) if f.heal_ns >= committed_ns]
     full = [fault.begin_ns for fault in faults if fault.does("fills-disk")]
     for fault in faults:
-        if fault.begin_ns > fetched_ns or not (fault.takes() or fault.does("ends", "killed", "dark")):
+        if fault.begin_ns > fetched_ns or not (fault.takes_tables() or fault.does("ends", "killed", "dark")):
             continue
         was_written = fault.begin_ns - committed_ns > kept_after_ns and not any(ns < fault.begin_ns for ns in full)
-        if fault.takes() or not was_written:
+        if fault.takes_tables() or not was_written:
             return fault
     return None
 

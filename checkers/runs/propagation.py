@@ -177,7 +177,7 @@ def _back_ns(facts: RunFacts, fault: FaultFact, w: _Wanted) -> int:
 
 
 def _takes_along(fault: FaultFact, subject: str) -> bool:
-    return bool(fault.takes()) or (fault.does("ends", "killed", "dark") and subject == "offset")
+    return fault.takes_tables() or (fault.does("ends", "killed", "dark") and subject == "offset")
 
 
 def _excused(facts: RunFacts, w: _Wanted, end_ns: int) -> bool:

@@ -138,6 +138,21 @@ class ContentLevers(Nodes, Protocol):
         """The node is dead: every bit of one sector of its commit log changes, *back_bytes* before the end of what is
         written. Returns the sector's physical offset, −1 if the log does not reach that far back (nothing is done)."""
 
+    def find_files(self, node: str, pattern: str) -> Mapping[str, tuple[int, int]]:
+        """The files of the node's disk whose whole path fits the regular expression: path → (size, where what is
+        written ends: one more than the place of the last byte that is not zero)."""
+
+    def file_part(self, node: str, file: str, offset: int, size: int) -> bytes:
+        """Bytes of one of them; fewer where it is shorter, none where it is not there."""
+
+    @act("file_changed")
+    def change_file(self, node: str, file: str, offset: int, data: bytes) -> None:
+        """The node is dead: these bytes of the file are *data* from now on, forced."""
+
+    @act("file_cut")
+    def cut_file(self, node: str, file: str, size: int) -> None:
+        """The node is dead: the file has *size* bytes from now on, −1: it is gone; forced."""
+
     def disk_files(self, node: str) -> int:
         """How many files the node's disk holds."""
 

@@ -74,11 +74,17 @@ GROUPS: Final = (
     ),
     (f"do: slow_link, on: {LINK}, for: 1s", f"do: drop_frames, on: {LINK}, for: 2s, with: {{kind: any}}"),
     (f"do: flip_bits, on: {SLAVE}, for: 1s, with: {{back: 1KiB}}", f"do: wipe, on: {SLAVE}, for: 1s"),
+    (
+        f"do: damage_files, on: {MASTER}, for: 1s, with: {{of: consume-queue, how: flip}}",
+        f"do: damage_files, on: {MASTER}, for: 1s, with: {{of: index, how: zero}}",
+        f"do: damage_files, on: {MASTER}, for: 1s, with: {{of: table, how: truncate}}",
+        f"do: damage_files, on: {MASTER}, for: 1s, with: {{of: table-backup, how: delete}}",
+    ),
     (f"do: adopt_slave, on: {MASTER}, for: 2s",),
     (f"do: promote, on: {SLAVE}, for: 2s",),
 )
 """What may follow each other in one run, four seconds apart."""
-FORMS: Final = ("one_way",)
+FORMS: Final = ("one_way", "of")
 """Options each value of which is a row of its own."""
 
 

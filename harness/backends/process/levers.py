@@ -18,7 +18,7 @@ from dataclasses import replace
 from faults.errors import InjectionFailed
 from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
 from faults.mechanisms import decay, faketime, pidfd, sockets, undo
-from harness.backends.process.contents import copy_forced, empty, files_of
+from harness.backends.process.contents import change, copy_forced, cut, empty, files_of, find, part_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
 from harness.backends.process.forces import Forces
 from harness.backends.process.hosted import HostedClient
@@ -123,6 +123,18 @@ class ProcessLevers:
 
     def flip_log(self, node: str, back_bytes: int) -> int:
         return decay.flip_log(decay.log_folder(self._dead(node).data), back_bytes)
+
+    def find_files(self, node: str, pattern: str) -> Mapping[str, tuple[int, int]]:
+        return find(self._server(node).data, pattern)
+
+    def file_part(self, node: str, file: str, offset: int, size: int) -> bytes:
+        return part_of(self._server(node).data / file, offset, size)
+
+    def change_file(self, node: str, file: str, offset: int, data: bytes) -> None:
+        change(self._dead(node).data / file, offset, data)
+
+    def cut_file(self, node: str, file: str, size: int) -> None:
+        cut(self._dead(node).data / file, size)
 
     def disk_files(self, node: str) -> int:
         return files_of(self._server(node).data)

@@ -376,12 +376,36 @@ class SimDisk:
         for place in (inode.content, inode.platter):
             place.write(offset, bytes(byte ^ 0xFF for byte in place.read(offset, size)))
 
+    def overwrite(self, file: str, offset: int, data: bytes) -> None:
+        """Decay: the file has *data* there, on the platter and in the page cache; all else of it is forced."""
+        inode = self._forced(file)
+        self.free_bytes -= inode.content.write(offset, data) * CHUNK
+        inode.platter.write(offset, data)
+
+    def cut(self, file: str, size: int) -> None:
+        """Decay: the file has *size* bytes, on the platter and in the page cache; below 0 it is gone from both."""
+        inode = self._forced(file)
+        if size < 0:
+            self.delete(file)
+            self.commit(self._sequence)
+            return
+        for place in (inode.content, inode.platter):
+            place.resize(size)
+        self._count_space()
+
     # -- small parts ----------------------------------------------------------------------------------------------
 
     def _existing(self, file: str) -> Inode:
         inode = self.names.get(file)
         if inode is None:
             raise FileNotFoundError(ENOENT, strerror(ENOENT), file)
+        return inode
+
+    def _forced(self, file: str) -> Inode:
+        """The file, all of it on the platter, its name as well."""
+        inode = self._existing(file)
+        self.commit(self._sequence)
+        self._write_out(inode, self._take(inode, self._sequence))
         return inode
 
     def _create(self, file: str) -> Inode:

@@ -11,6 +11,7 @@ its next life begins, and has no power to cut. Nothing here is drawn but which b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -242,6 +243,21 @@ class SimLevers:
         file, offset = place
         disk.invert(file, offset, SECTOR)
         return int(file.rpartition("/")[2]) + offset
+
+    def find_files(self, node: str, pattern: str) -> Mapping[str, tuple[int, int]]:
+        disk = self._server(node, "look at the disk of").disk
+        fitting = [file for file in disk.files("") if re.fullmatch(pattern, file)]
+        return {file: (disk.size(file), _written_end(disk, file)) for file in fitting}
+
+    def file_part(self, node: str, file: str, offset: int, size: int) -> bytes:
+        disk = self._server(node, "look at the disk of").disk
+        return disk.read(file, offset, size) if disk.size(file) >= 0 else b""
+
+    def change_file(self, node: str, file: str, offset: int, data: bytes) -> None:
+        self._dead(node, "change a file of").disk.overwrite(file, offset, data)
+
+    def cut_file(self, node: str, file: str, size: int) -> None:
+        self._dead(node, "cut a file of").disk.cut(file, size)
 
     def disk_files(self, node: str) -> int:
         return len(self._server(node, "look at the disk of").disk.names)

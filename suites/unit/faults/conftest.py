@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -36,6 +37,7 @@ class World:
         self.lost: dict[str, int] = {}
         self.unwritten = 4096
         self.files: dict[str, int] = {}
+        self.disk: dict[str, dict[str, bytes]] = {}
         self.settings: dict[str, dict[str, str]] = {}
         self.free: dict[str, int] = {}
         self.ahead_ms: dict[str, int] = {}
@@ -108,6 +110,22 @@ class World:
     def flip_log(self, node: str, back_bytes: int) -> int:
         self.flipped_back = back_bytes
         return self.log_bytes - back_bytes if back_bytes <= self.log_bytes else -1
+
+    def find_files(self, node: str, pattern: str) -> Mapping[str, tuple[int, int]]:
+        files = self.disk.get(node, {})
+        return {f: (len(data), len(data.rstrip(b"\0"))) for f, data in files.items() if re.fullmatch(pattern, f)}
+
+    def file_part(self, node: str, file: str, offset: int, size: int) -> bytes:
+        return self.disk[node].get(file, b"")[offset : offset + size]
+
+    def change_file(self, node: str, file: str, offset: int, data: bytes) -> None:
+        old = self.disk.setdefault(node, {}).get(file, b"")
+        self.disk[node][file] = old[:offset] + data + old[offset + len(data) :]
+
+    def cut_file(self, node: str, file: str, size: int) -> None:
+        old = self.disk.get(node, {}).pop(file, b"")
+        if size >= 0:
+            self.disk.setdefault(node, {})[file] = old[:size]
 
     def disk_files(self, node: str) -> int:
         return self.files.get(node, 3)

@@ -18,7 +18,7 @@ ON = {
     **{do: "brokers" for do, verb in VERBS.items() if verb.least_nodes > 1},
     "adopt_slave": "one of masters",
 }
-OPTIONS = {"reconfigure": {"set": "flushIntervalCommitLog=200"}}
+OPTIONS = {"reconfigure": {"set": "flushIntervalCommitLog=200"}, "damage_files": {"of": "consume-queue"}}
 
 
 @pytest.mark.parametrize("do", VERBS)

@@ -28,6 +28,8 @@ ACTS = [
     ("delay_forces", (NODE, 200), "forces_delayed"),
     ("mend_forces", (NODE,), "forces_mended"),
     ("flip_log", (NODE, 512), "log_flipped"),
+    ("change_file", (NODE, "f", 0, b"x"), "file_changed"),
+    ("cut_file", (NODE, "f", -1), "file_cut"),
     ("reconfigure", (NODE, {}), "reconfigured"),
     ("fill_disk", (NODE, 1), "disk_filled"),
     ("empty_disk", (NODE,), "disk_emptied"),

@@ -589,3 +589,26 @@ def test_flipped_bits_are_in_both_places() -> None:
     bench.disk.flip_bit("f", 1, 3)
     assert bench.content() == b"\x00\x09\x02"
     assert bench.durable() == b"\x00\x09\x02"
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_decay_of_a_file_survives_whatever_was_pending_and_a_power_cut(is_cut: bool) -> None:
+    bench = Bench()
+    bench.disk.write("f", 0, b"never forced")
+    bench.disk.overwrite("f", 6, b"FORCED")
+    if is_cut:
+        bench.disk.cut("f", 9)
+    bench.disk.cut_power()
+    assert bench.content() == (b"never FOR" if is_cut else b"never FORCED")
+
+
+def test_a_file_that_decay_took_does_not_come_back_with_a_power_cut() -> None:
+    bench = Bench()
+    bench.disk.write("f", 0, b"forced")
+    bench.sync()
+    bench.run()
+    free = bench.disk.free_bytes
+    bench.disk.cut("f", -1)
+    assert bench.disk.free_bytes == free + CHUNK
+    bench.disk.cut_power()
+    assert bench.disk.files("") == []

@@ -1,0 +1,16 @@
+"""Files that go bad while a broker is down: what is made from the log is made anew, and the promise holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from suites.chaos.came_out import came_out
+
+pytestmark = pytest.mark.chaos
+
+
+def test_queues_and_offsets_that_went_bad_take_no_message_away(chaos_run) -> None:
+    result, _, facts = came_out(chaos_run("damaged-queues-are-made-anew"))
+    assert [fault.harm for fault in facts.faults] == ["derived-damaged", "derived-damaged", "tables-damaged"]
+    assert [fault.effective for fault in facts.faults] == [1, 1, 1]
+    assert next(v.measures["lost"] for v in result.verdicts if v.check == "accounting") == 0
