@@ -96,8 +96,8 @@ class OperatorRole(MeasuringClient):
 
     def _mend_moved(self, env: Environment, queue: QueueAddress) -> None:
         """Another serves this name: unless somebody is looking already, see whether it has the topic."""
-        its = [s for s in self._settling if s.queue.broker == queue.broker]
-        if all(s.is_settled or s.is_given_up for s in its):
+        one = [s for s in self._settling if s.queue.broker == queue.broker]
+        if all(s.is_settled or s.is_given_up for s in one):
             self.settle(env, queue, is_mending=True)
 
     def learn_roles(self) -> None:

@@ -164,11 +164,11 @@ class PlanState:
 
     def _is_free(self, fault: Struck) -> bool:
         """Nothing else holds its node in the same way, and nobody strikes in the same moment."""
-        mine = {effect.does for effect in fault.verb.effects} - {"starts"}
+        own = {effect.does for effect in fault.verb.effects} - {"starts"}
         for other in self._on_its_nodes(fault):
             if abs(other.at - fault.at) <= SETTLE_S:
                 return False
-            is_alike = mine & {effect.does for effect in other.verb.effects}
+            is_alike = own & {effect.does for effect in other.verb.effects}
             if is_alike and other.at <= fault.at <= self._healed(other) + SETTLE_S:
                 return False
         return True

@@ -265,8 +265,8 @@ def _elected(members: Mapping[str, Member], events: Events | None) -> dict[str, 
 
 def _elects(members: Mapping[str, Member], broker: str) -> bool:
     """Whether the nodes of *broker* are configured as members of a group, or as replicas of controllers."""
-    its = (member for member in members.values() if member.broker == broker)
-    return any(member.properties.get(name) == "true" for member in its for name in ELECTING)
+    of_broker = (member for member in members.values() if member.broker == broker)
+    return any(member.properties.get(name) == "true" for member in of_broker for name in ELECTING)
 
 
 def _in_turn(elected: list[tuple[int, str, int]]) -> list[Mastership]:

@@ -166,7 +166,7 @@ def _lost_topic(history: History, facts: RunFacts, node: str, instants: list[int
     guarantees = [facts.guarantee(fault) for fault in hits]
     allowed = any(guarantee is not None and guarantee.unreachable for guarantee in guarantees)
     cause = f"after {hits[-1].words()}" if hits else "although no fault had hit it"
-    elected = [its.begin_ns for its in facts.cluster.elections(broker)[1:] if its.begin_ns <= instants[0]]
+    elected = [each.begin_ns for each in facts.cluster.elections(broker)[1:] if each.begin_ns <= instants[0]]
     if elected and not allowed:  # tables are no part of a group's log
         allowed, cause = (
             True,

@@ -51,12 +51,12 @@ def check_broadcasts(history: History, facts: RunFacts) -> Verdict:
     for given in _broadcast(history):
         names = sorted({ops.node[row] for row in given.row.tolist()})
         for name in names:
-            mine = np.array([ops.node[row] == name for row in given.row.tolist()], dtype=np.bool_)
+            own = np.array([ops.node[row] == name for row in given.row.tolist()], dtype=np.bool_)
             members += 1
-            known = given.message[mine & (given.message >= 0)]
+            known = given.message[own & (given.message >= 0)]
             again += len(known) - len(np.unique(known))
             missing = np.setdiff1d(promised, known)
-            passed, behind = _split(history, given, mine, ledger, missing)
+            passed, behind = _split(history, given, own, ledger, missing)
             anomalies += _missing(history, facts, given.group, name, ledger, passed)
             if len(behind):
                 reasons.append(f"{name} had not read {len(behind)} messages of {given.group} when the run ended")
@@ -75,13 +75,13 @@ def _broadcast(history: History) -> list[Given]:
 def _split(
     history: History,
     given: Given,
-    mine: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    own: np.ndarray[tuple[int], np.dtype[np.bool_]],
     ledger: Ledger,
     missing: Ints,
 ) -> tuple[Ints, Ints]:
     """(those that the member went past, those behind its last offset). At its last offset it had another one."""
     ops = history.ops
-    rows = given.row[mine]
+    rows = given.row[own]
     last: dict[int, int] = {}
     for queue, offset in zip(ops.queue[rows].tolist(), ops.offset[rows].tolist(), strict=True):
         last[queue] = max(last.get(queue, -1), offset)

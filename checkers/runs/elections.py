@@ -249,9 +249,9 @@ class _Group:
 
     def _as_candidate(self, node: str) -> list[Span]:
         """When it was neither leader nor follower, as far as it told."""
-        mine = [role for role in self._roles if role.node == node]
-        ends = [*(role.ns for role in mine[1:]), self._end_ns]
-        return [(role.ns, end) for role, end in zip(mine, ends, strict=False) if role.role == "CANDIDATE"]
+        of_this = [role for role in self._roles if role.node == node]
+        ends = [*(role.ns for role in of_this[1:]), self._end_ns]
+        return [(role.ns, end) for role, end in zip(of_this, ends, strict=False) if role.role == "CANDIDATE"]
 
     def storms(self) -> Iterator[Anomaly]:
         """By the end of a minute without any disturbance."""
@@ -282,7 +282,7 @@ class _Group:
 
     def given_up(self) -> Iterator[Anomaly]:
         """Committed entries that a member dropped."""
-        events, lossy = self._history.events, [its.begin_ns for its in Copies(self._facts, self.broker).elections]
+        events, lossy = self._history.events, [each.begin_ns for each in Copies(self._facts, self.broker).elections]
         rows = events.kind.mask("role") & events.step.mask("committed_truncated", "truncation_refused")
         for row in rows.nonzero()[0].tolist():
             if events.node[row] not in self._nodes:

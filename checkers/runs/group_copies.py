@@ -67,7 +67,9 @@ class Copies:
     @cached_property
     def elections(self) -> list[Mastership]:
         """Those after the first that can have lost anything at all."""
-        return [its for its in self._facts.cluster.elections(self.broker)[1:] if self._can_lose_anything(its.begin_ns)]
+        return [
+            each for each in self._facts.cluster.elections(self.broker)[1:] if self._can_lose_anything(each.begin_ns)
+        ]
 
     def _can_lose_anything(self, at_ns: int) -> bool:
         lost = [node for node in self.nodes if self._lacks_since_a_loss(node, at_ns)]

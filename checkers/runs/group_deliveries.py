@@ -66,26 +66,26 @@ def check_deliveries(history: History, facts: RunFacts) -> Verdict:
     """Account for every delivery of every group."""
     ledger = ledger_of(history)
     given = [_given(history, lane) for lane in lanes_of(history)]
-    groups = sorted({its.lane.group for its in given})
+    groups = sorted({part.lane.group for part in given})
     anomalies: list[Anomaly] = []
     reasons: list[str] = []
     counts: Counter[str] = Counter()
     causes: Counter[str] = Counter()
     for number, group in enumerate(groups):
-        mine = [its for its in given if its.lane.group == group]
-        deliveries = _deliveries(history, mine, number)
+        own = [part for part in given if part.lane.group == group]
+        deliveries = _deliveries(history, own, number)
         promised = ledger.where((ledger.outcome == OK) & ledger.drained)
         counted = delivery_counts(deliveries, promised)
         lost = counted[0].lost if counted else promised
-        found, behind = _undelivered(history, facts, ledger, mine, lost)
+        found, behind = _undelivered(history, facts, ledger, own, lost)
         anomalies += found
         reasons += behind
         counts.update(promised=len(promised), delivered=len(promised) - len(lost), deliveries=len(deliveries.op))
         counts["again"] += len(counted[0].duplicated) if counted else 0
-        in_place = [_in_place(history, facts, its) for its in mine]
+        in_place = [_in_place(history, facts, part) for part in own]
         anomalies += _out_of_order(history, _deliveries(history, in_place, number))
-        for its in mine:
-            again = list(_again(history, facts, its))
+        for part in own:
+            again = list(_again(history, facts, part))
             anomalies += [anomaly for anomaly, _ in again]
             causes.update({cause: count for _, (cause, count) in again})
         anomalies += _stored_twice(history, ledger, deliveries, causes)
@@ -121,19 +121,19 @@ def _moved(history: History, lane: Lane) -> Ints:
     return lane.pulls[history.ops.status.mask("PULL_OFFSET_MOVED")[lane.pulls]]
 
 
-def _deliveries(history: History, mine: list[_Given], group: int) -> Deliveries:
+def _deliveries(history: History, own: list[_Given], group: int) -> Deliveries:
     """All lanes of one group. An assignment is one process between two answers that sent the group somewhere."""
-    row = _joined([its.row for its in mine])
-    ours = _joined([its.message for its in mine]) >= 0
-    epoch = _joined([its.epoch for its in mine])
+    row = _joined([part.row for part in own])
+    ours = _joined([part.message for part in own]) >= 0
+    epoch = _joined([part.epoch for part in own])
     ops = history.ops
     width = int(epoch.max(initial=0)) + 1
     return Deliveries(
         group=np.full(int(ours.sum()), group, dtype=np.int64),
         assignment=(ops.process[row] * width + epoch)[ours],
         queue=ops.queue[row][ours],
-        offset=_joined([its.offset for its in mine])[ours],
-        value=_joined([its.message for its in mine])[ours],
+        offset=_joined([part.offset for part in own])[ours],
+        value=_joined([part.message for part in own])[ours],
         op=ops.op[row][ours],
     )
 
@@ -146,19 +146,19 @@ def _joined(parts: list[Ints]) -> Ints:
 
 
 def _undelivered(
-    history: History, facts: RunFacts, ledger: Ledger, mine: list[_Given], lost: Ints
+    history: History, facts: RunFacts, ledger: Ledger, own: list[_Given], lost: Ints
 ) -> tuple[list[Anomaly], list[str]]:
-    by_queue = {its.lane.queue: its for its in mine}
+    by_queue = {part.lane.queue: part for part in own}
     anomalies, reasons = [], []
     for queue in np.unique(ledger.queue[lost]).tolist():
-        its = lost[ledger.queue[lost] == queue]
-        offsets = history.ops.offset[ledger.row[its]]
+        part = lost[ledger.queue[lost] == queue]
+        offsets = history.ops.offset[ledger.row[part]]
         stands = by_queue[queue].stands if queue in by_queue else 0
-        below = its[offsets < stands]
+        below = part[offsets < stands]
         if len(below):
             anomalies += _below(history, facts, ledger, by_queue[queue], below)
-        if len(below) < len(its):
-            beyond = len(its) - len(below)
+        if len(below) < len(part):
+            beyond = len(part) - len(below)
             reasons.append(
                 f"{history.queues.name(queue)}: the group stands at @{stands}, {beyond} messages before the end"
             )
@@ -278,8 +278,8 @@ def _came_before(history: History, facts: RunFacts, given: _Given, rows: Ints) -
     """Whether a master delivered what had been at that offset before. A slave may have kept what its master lost."""
     before = slice(0, int(rows[0]))
     known = frozenset(zip(given.offset[before].tolist(), given.message[before].tolist(), strict=True))
-    mine = rows[~of_slaves(history, facts)[given.row[rows]]]
-    return any(place in known for place in zip(given.offset[mine].tolist(), given.message[mine].tolist(), strict=True))
+    own = rows[~of_slaves(history, facts)[given.row[rows]]]
+    return any(place in known for place in zip(given.offset[own].tolist(), given.message[own].tolist(), strict=True))
 
 
 def _was_emptied(history: History, facts: RunFacts, op: int) -> bool:
@@ -336,4 +336,4 @@ def _stored_twice(history: History, ledger: Ledger, deliveries: Deliveries, caus
 
 def _from_slaves(history: History, facts: RunFacts, given: list[_Given]) -> int:
     mask = of_slaves(history, facts)
-    return int(sum(mask[its.row].sum() for its in given))
+    return int(sum(mask[part.row].sum() for part in given))

@@ -52,10 +52,10 @@ def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> 
     brokers = np.array([history.queues.broker_of(queue) for queue in ledger.queue[missing].tolist()])
     found: list[Hidden] = []
     for broker in sorted(set(brokers.tolist())):
-        mine = missing[brokers == broker]
-        mine = mine[~_cut_off(history, facts, ledger, broker, mine)]
-        shown = mine[_is_at(history, ledger, mine, damaged)]
-        found += _by_way(history, facts, ledger, broker, _with_unplaced(history, ledger, broker, mine, shown))
+        of_this = missing[brokers == broker]
+        of_this = of_this[~_cut_off(history, facts, ledger, broker, of_this)]
+        shown = of_this[_is_at(history, ledger, of_this, damaged)]
+        found += _by_way(history, facts, ledger, broker, _with_unplaced(history, ledger, broker, of_this, shown))
     return found
 
 

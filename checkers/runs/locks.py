@@ -60,8 +60,8 @@ def _holds(history: History, facts: RunFacts) -> tuple[Ints, Owned]:
     given_back = np.flatnonzero(ops.f.mask("unlock"))
     begin, end = ops.complete_ns[rows], ops.invoke_ns[rows] + EXPIRES_NS
     for place, row in enumerate(rows.tolist()):
-        mine = given_back[ops.node.mask(ops.node[row])[given_back] & (ops.queue[given_back] == ops.queue[row])]
-        after = mine[ops.invoke_event[mine] > ops.complete_event[row]]
+        own = given_back[ops.node.mask(ops.node[row])[given_back] & (ops.queue[given_back] == ops.queue[row])]
+        after = own[ops.invoke_event[own] > ops.complete_event[row]]
         ends = [int(ns) for ns in ops.invoke_ns[after][:1]]
         deaths = [down for down, _ in facts.conditions.down(ops.node[row]) if down >= begin[place]]
         end[place] = min([int(end[place]), *ends, *deaths])
@@ -120,12 +120,12 @@ def _may_be_held(history: History, rows: Ints, refused: int) -> list[Span]:
     """When somebody else may have held the lock: from a call that was not refused to the answer of the next that gives
     it back, or 60 s after the last answer that can have been."""
     ops = history.ops
-    mine = ops.queue == ops.queue[refused]
+    own = ops.queue == ops.queue[refused]
     spans: list[Span] = []
-    for row in rows[mine[rows] & (ops.node.codes[rows] != ops.node.codes[refused])].tolist():
+    for row in rows[own[rows] & (ops.node.codes[rows] != ops.node.codes[refused])].tolist():
         if ops.status[row] == "REFUSED":
             continue
-        back = np.flatnonzero(mine & ops.f.mask("unlock") & ops.node.mask(ops.node[row]) & ops.outcome.mask("ok"))
+        back = np.flatnonzero(own & ops.f.mask("unlock") & ops.node.mask(ops.node[row]) & ops.outcome.mask("ok"))
         back = back[ops.invoke_event[back] > ops.complete_event[row]] if ops.complete_event[row] >= 0 else back[:0]
         done_ns = int(ops.complete_ns[row]) if ops.complete_ns[row] >= 0 else NEVER_NS - EXPIRES_NS
         ends = [done_ns + EXPIRES_NS + ROUNDING_NS, *(int(ns) for ns in ops.complete_ns[back][:1])]

@@ -49,10 +49,10 @@ def check_owners(history: History, facts: RunFacts) -> Verdict:
     reasons: list[str] = []
     longest = {"two_owners_max_ms": 0, "no_owner_max_ms": 0}
     for group in groups:
-        mine = rows[ops.group.mask(group)[rows]]
-        owned = _owned(history, facts, mine)
-        anomalies += _two(history, facts, group, mine, owned, longest)
-        anomalies += _none(history, facts, group, mine, owned, longest)
+        own = rows[ops.group.mask(group)[rows]]
+        owned = _owned(history, facts, own)
+        anomalies += _two(history, facts, group, own, owned, longest)
+        anomalies += _none(history, facts, group, own, owned, longest)
         reasons += _at_the_end(history, group, owned)
     failed = any(not anomaly.allowed for anomaly in anomalies)
     outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS

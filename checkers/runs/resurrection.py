@@ -49,17 +49,17 @@ class Returned:
 
 def returned(history: History, ledger: Ledger, broker: str, cuts: list[FaultFact]) -> list[Returned]:
     """By cut, in their order; cuts of which nothing came back are left out."""
-    mine = _stored_once(history, ledger, broker)
-    invoked = history.ops.invoke_event[ledger.row[mine]]
-    answered = history.ops.complete_event[ledger.row[mine]]
+    own = _stored_once(history, ledger, broker)
+    invoked = history.ops.invoke_event[ledger.row[own]]
+    answered = history.ops.complete_event[ledger.row[own]]
     events = [*(cut.inject_event for cut in cuts), int(NEVER)]
     found = []
     for number, cut in enumerate(cuts):
-        later = mine[(invoked > cut.inject_event) & (invoked < events[number + 1])]
+        later = own[(invoked > cut.inject_event) & (invoked < events[number + 1])]
         if not len(later):
             continue
         end = int(ledger.position[later].min())
-        before = mine[answered < cut.inject_event]
+        before = own[answered < cut.inject_event]
         again = before[(ledger.position[before] >= end) & ledger.drained[before]]
         if len(again):
             found.append(Returned(cut, end, again[np.argsort(ledger.position[again], kind="stable")]))
@@ -68,7 +68,7 @@ def returned(history: History, ledger: Ledger, broker: str, cuts: list[FaultFact
 
 def is_returned(found: list[Returned], messages: Ints) -> Bools:
     """Which of *messages* are among them."""
-    again = np.concatenate([its.messages for its in found]) if found else messages[:0]
+    again = np.concatenate([back.messages for back in found]) if found else messages[:0]
     return np.isin(messages, again)
 
 
@@ -76,7 +76,7 @@ def judge_returned(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, found: list[Returned]
 ) -> list[Anomaly]:
     """An anomaly for each cut of which something came back."""
-    return [_anomaly(history, facts, ledger, broker, its) for its in found]
+    return [_anomaly(history, facts, ledger, broker, back) for back in found]
 
 
 def _stored_once(history: History, ledger: Ledger, broker: str) -> Ints:
@@ -85,31 +85,31 @@ def _stored_once(history: History, ledger: Ledger, broker: str) -> Ints:
     return np.flatnonzero(once & np.isin(ledger.queue, queues))
 
 
-def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, its: Returned) -> Anomaly:
-    first = int(its.messages[0])
+def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, back: Returned) -> Anomaly:
+    first = int(back.messages[0])
     op = int(history.ops.op[ledger.row[first]])
-    many = "1 record" if len(its.messages) == 1 else f"{len(its.messages)} records"
-    mechanism, why = _why(history, facts, ledger, broker, its)
+    many = "1 record" if len(back.messages) == 1 else f"{len(back.messages)} records"
+    mechanism, why = _why(history, facts, ledger, broker, back)
     sentence = (
-        f"{many} of before the cut at {its.end} came back behind newer ones: {why}. {broker} "
-        f"gave out position {its.end} anew after {its.cut.words()}, first to come back {history.op_text(op)} at "
+        f"{many} of before the cut at {back.end} came back behind newer ones: {why}. {broker} "
+        f"gave out position {back.end} anew after {back.cut.words()}, first to come back {history.op_text(op)} at "
         f"position {int(ledger.position[first])}."
     )
     details = {
         "broker": broker,
-        "count": len(its.messages),
-        "fault": its.cut.fault,
-        "recovered_end": its.end,
-        "messages": its.messages[:_NAMED].tolist(),
+        "count": len(back.messages),
+        "fault": back.cut.fault,
+        "recovered_end": back.end,
+        "messages": back.messages[:_NAMED].tolist(),
         "mechanism": mechanism,
     }
     reader = _reader(history, first)
     return Anomaly("resurrected", sentence, (op, *([reader] if reader >= 0 else [])), details)
 
 
-def _why(history: History, facts: RunFacts, ledger: Ledger, broker: str, its: Returned) -> tuple[str, str]:
+def _why(history: History, facts: RunFacts, ledger: Ledger, broker: str, back: Returned) -> tuple[str, str]:
     """By which way, as far as the faults since tell: its name, empty if the conditions do not hold, and in words."""
-    cut = its.cut
+    cut = back.cut
     since = [fault for fault in facts.faults if fault.inject_ns > cut.inject_ns and facts.hits(fault, broker)]
     adopted = [fault for fault in since if fault.takes() == "replaced" and not fault.does("promotes")]
     if adopted:
@@ -117,17 +117,17 @@ def _why(history: History, facts: RunFacts, ledger: Ledger, broker: str, its: Re
         return SLAVE_KEPT, words
     again = [fault for fault in since if fault.does("ends") and fault.takes() not in ("all", "replaced")]
     after = f", and the recovery after {again[-1].words()} read on into it" if again else ""
-    lies_behind = any(_lies_behind(history, ledger, broker, its, fault) for fault in again)
+    lies_behind = any(_lies_behind(history, ledger, broker, back, fault) for fault in again)
     return STALE_BYTES if lies_behind else "", f"{NOT_CLEARED}{after}"
 
 
-def _lies_behind(history: History, ledger: Ledger, broker: str, its: Returned, fault: FaultFact) -> bool:
+def _lies_behind(history: History, ledger: Ledger, broker: str, back: Returned, fault: FaultFact) -> bool:
     """Whether all that came back lies behind all that was stored between the cut and *fault*: a recovery reads on from
     the last record, and over nothing."""
     stored = _stored_once(history, ledger, broker)
     invoked = history.ops.invoke_event[ledger.row[stored]]
-    between = stored[(invoked > its.cut.inject_event) & (invoked < fault.inject_event)]
-    return int(ledger.position[between].max(initial=-1)) < int(ledger.position[its.messages[0]])
+    between = stored[(invoked > back.cut.inject_event) & (invoked < fault.inject_event)]
+    return int(ledger.position[between].max(initial=-1)) < int(ledger.position[back.messages[0]])
 
 
 def _reader(history: History, message: int) -> int:

@@ -126,7 +126,7 @@ def _early(history: History, facts: RunFacts, given: Given) -> Iterator[Anomaly]
             f"Group {given.group} was given {len(early)} refused messages again too early; the first after "
             f"{seconds(waited)}. Proof: {history.op_text(int(ops.op[before]))}; {history.op_text(int(ops.op[row]))}."
         )
-        proof = tuple(int(ops.op[row]) for its in early[:_NAMED] for row in its[:2])
+        proof = tuple(int(ops.op[row]) for one in early[:_NAMED] for row in one[:2])
         yield Anomaly("retried-early", sentence, proof, {"group": given.group, "count": len(early)})
 
 

@@ -44,8 +44,8 @@ def check_slave_lag(history: History, facts: RunFacts) -> Verdict:
     outcome = Outcome.FAIL if anomalies else Outcome.PASS
     measures: dict[str, Any] = {
         "observations": len(observations),
-        "behind_max_ms": {slave: max((ns for ns, _ in its), default=0) // 1_000_000 for slave, its in behind.items()},
-        "behind_at_end_ms": {slave: its[-1][0] // 1_000_000 for slave, its in behind.items() if its},
+        "behind_max_ms": {slave: max((ns for ns, _ in each), default=0) // 1_000_000 for slave, each in behind.items()},
+        "behind_at_end_ms": {slave: each[-1][0] // 1_000_000 for slave, each in behind.items() if each},
     }
     return Verdict("slave-lag", outcome, tuple(anomalies), measures)
 
@@ -76,14 +76,14 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]]) -> I
     away = [fault for fault in bit if _moves(fault) and _is_fixed(facts, slave)]
     cluster = facts.cluster
     # A slave learns its master's address from a NameServer, so what hits one may keep it from its master, too.
-    mine = [
+    own = [
         f
         for f in bit
         if cluster.broker_of(slave) in map(cluster.broker_of, (*f.left, *f.right))
         or any(cluster.is_nameserver(node) for node in f.left)
     ]
     for ns, observation in behind:
-        if ns > lag_ns and not any(_disturbed(fault, observation, fault in away) for fault in mine):
+        if ns > lag_ns and not any(_disturbed(fault, observation, fault in away) for fault in own):
             is_stuck = _is_stuck(facts, slave, behind, observation, ns)
             yield _too_far(facts, slave, ns, observation, SLAVE_AHEAD if is_stuck else "")
             break

@@ -70,22 +70,22 @@ def has_transactions(history: History, facts: RunFacts) -> bool:
 
 def check_transactions(history: History, facts: RunFacts) -> Verdict:
     """FAIL for what is visible and must not be, is not and must be, or is twice without a reason."""
-    its = _transactions(history)
-    anomalies: list[Anomaly] = list(_asked_too_often(history, facts, its))
+    transactions = _transactions(history)
+    anomalies: list[Anomaly] = list(_asked_too_often(history, facts, transactions))
     causes: Counter[str] = Counter()
     shown = 0
     for given in given_by_group(history):
-        mine = np.isin(given.message, its.messages)
-        shown += len(np.unique(given.message[mine]))
-        anomalies += _never_committed(history, given, its, mine)
-        anomalies += _lost(history, facts, given, its)
-        anomalies += _twice(history, facts, given, its, mine, causes)
-    reasons = () if its.committed else ("no transaction was committed",)
+        own = np.isin(given.message, transactions.messages)
+        shown += len(np.unique(given.message[own]))
+        anomalies += _never_committed(history, given, transactions, own)
+        anomalies += _lost(history, facts, given, transactions)
+        anomalies += _twice(history, facts, given, transactions, own, causes)
+    reasons = () if transactions.committed else ("no transaction was committed",)
     measures = {
-        "transactions": len(its.messages),
-        "committed": len(its.committed),
+        "transactions": len(transactions.messages),
+        "committed": len(transactions.committed),
         "shown": shown,
-        "asked": sum(its.asked.values()),
+        "asked": sum(transactions.asked.values()),
         "shown_twice_by_cause": dict(sorted(causes.items())),
     }
     failed = any(not anomaly.allowed for anomaly in anomalies)
@@ -107,12 +107,12 @@ def _transactions(history: History) -> Transactions:
 
 
 def _never_committed(
-    history: History, given: Given, its: Transactions, mine: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    history: History, given: Given, transactions: Transactions, own: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> Iterator[Anomaly]:
     rows = [
         int(given.row[place])
-        for place in np.flatnonzero(mine).tolist()
-        if not (row := its.committed.get(int(given.message[place]), -1)) >= 0
+        for place in np.flatnonzero(own).tolist()
+        if not (row := transactions.committed.get(int(given.message[place]), -1)) >= 0
         or history.ops.complete_ns[given.row[place]] < history.ops.invoke_ns[row]
     ]
     if rows:
@@ -122,7 +122,7 @@ def _never_committed(
         yield Anomaly("rolled-back-shown", sentence, proof, {"group": given.group, "count": len(rows)})
 
 
-def _lost(history: History, facts: RunFacts, given: Given, its: Transactions) -> Iterator[Anomaly]:
+def _lost(history: History, facts: RunFacts, given: Given, transactions: Transactions) -> Iterator[Anomaly]:
     """Committed and never given, although the broker must have asked twice by the end."""
     patience_ns = _patience_ns(facts)
     end_ns = end_of_run(history)
@@ -130,7 +130,7 @@ def _lost(history: History, facts: RunFacts, given: Given, its: Transactions) ->
     last_fault_ns = max((fault.lasts[1] for fault in facts.faults if fault.effective != 0), default=0)
     lost = [
         row
-        for message, row in sorted(its.committed.items())
+        for message, row in sorted(transactions.committed.items())
         if message not in got and end_ns - max(int(history.ops.complete_ns[row]), last_fault_ns) > patience_ns
     ]
     if lost:
@@ -158,13 +158,13 @@ def _twice(
     history: History,
     facts: RunFacts,
     given: Given,
-    its: Transactions,
-    mine: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    transactions: Transactions,
+    own: np.ndarray[tuple[int], np.dtype[np.bool_]],
     causes: Counter[str],
 ) -> Iterator[Anomaly]:
     ops = history.ops
     places: dict[int, dict[tuple[int, int], int]] = {}
-    for place in np.flatnonzero(mine).tolist():
+    for place in np.flatnonzero(own).tolist():
         row = int(given.row[place])
         if not is_retry(history, int(ops.queue[row])):
             where = (int(ops.queue[row]), int(ops.offset[row]))
@@ -174,7 +174,7 @@ def _twice(
             continue
         cause = (
             "half-twice"
-            if its.halves[message] >= len(shown)
+            if transactions.halves[message] >= len(shown)
             else "replayed"
             if excuses(facts, "shown-twice")
             else "unexplained"
@@ -190,14 +190,18 @@ def _twice(
             yield Anomaly("shown-twice", sentence, (int(ops.op[first]), int(ops.op[second])), {"group": given.group})
 
 
-def _asked_too_often(history: History, facts: RunFacts, its: Transactions) -> Iterator[Anomaly]:
+def _asked_too_often(history: History, facts: RunFacts, transactions: Transactions) -> Iterator[Anomaly]:
     lives = 1 + sum(fault.does("ends") or bool(fault.takes()) for fault in facts.faults)
-    often = [m for m, asked in sorted(its.asked.items()) if asked > CHECK_MAX * max(1, its.halves[m]) * lives]
+    often = [
+        m
+        for m, asked in sorted(transactions.asked.items())
+        if asked > CHECK_MAX * max(1, transactions.halves[m]) * lives
+    ]
     if often:
         ops = history.ops
         row = int(np.flatnonzero(ops.f.mask("check") & (ops.message == often[0]))[-1])
         sentence = (
             f"Brokers asked about {len(often)} transactions more than {CHECK_MAX} times a half; about m{often[0]} "
-            f"{its.asked[often[0]]} times, last: {history.op_text(int(ops.op[row]))}."
+            f"{transactions.asked[often[0]]} times, last: {history.op_text(int(ops.op[row]))}."
         )
         yield Anomaly("asked-too-often", sentence, (int(ops.op[row]),), {"count": len(often)})

@@ -62,16 +62,16 @@ def _unforced(
     before = [fault for fault in failing if fault.begin_ns < by.inject_ns]
     if not before:
         return None
-    acked, mine = ack_ns(history, ledger, lost), np.zeros(len(lost), dtype=np.bool_)
+    acked, own = ack_ns(history, ledger, lost), np.zeros(len(lost), dtype=np.bool_)
     for fault in before:
-        mine |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
-    if mine.any():  # a recovery ends before the first record that is not whole, and takes what was forced behind it
-        mine |= ledger.position[lost] > ledger.position[lost[mine]].min()
+        own |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
+    if own.any():  # a recovery ends before the first record that is not whole, and takes what was forced behind it
+        own |= ledger.position[lost] > ledger.position[lost[own]].min()
     words = (
         f"From {before[-1].words()} on every force failed with EIO ({before[-1].failed} of them): the broker takes a "
         f"force that failed for a flush."
     )
-    return FalseAcks("unforced-ok", lost[mine], "SEND_OK although fsync failed", words, FAILED_FORCE)
+    return FalseAcks("unforced-ok", lost[own], "SEND_OK although fsync failed", words, FAILED_FORCE)
 
 
 def _uncopied(
@@ -81,11 +81,11 @@ def _uncopied(
     earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and not _is_replaced(cut)]
     if not earlier:
         return None
-    mine = lost[history.ops.invoke_event[ledger.row[lost]] > earlier[-1].inject_event]
-    at = int(ledger.position[mine].min(initial=2**62))
+    own = lost[history.ops.invoke_event[ledger.row[lost]] > earlier[-1].inject_event]
+    at = int(ledger.position[own].min(initial=2**62))
     words = (
         f"After {earlier[-1].words()} the slave was ahead of its restarted master, which took the slave's longer log "
         f"for copies."
     )
     opening = f"SEND_OK although the slave's log differs at {at}"
-    return FalseAcks("unreplicated-ok", mine, opening, words, SLAVE_AHEAD)
+    return FalseAcks("unreplicated-ok", own, opening, words, SLAVE_AHEAD)

@@ -96,10 +96,10 @@ class GroupRecorder(OffsetRecorder):
             detail = detail or outcome.remark
         bodies = [(m.stored_in.topic, m.stored_in.queue_id, m.body) for m in outcome.messages]
         messages, unrecognised = recognised(bodies, self._recorder.run, self._stage.topic, outcome.queue.queue_id)
-        its = self._stage.classify("pull", status)
+        one = self._stage.classify("pull", status)
         self._recorder.complete(
             call.op,
-            its,
+            one,
             status,
             count=len(messages) if status in TAKEN else -1,
             detail=detail,
@@ -109,7 +109,7 @@ class GroupRecorder(OffsetRecorder):
             next_offset=outcome.next_offset,
             suggested=outcome.suggested_broker_id,
         )
-        renew_number(self._recorder, call.process, its)
+        renew_number(self._recorder, call.process, one)
         if call.committer is not None:
             self.committed_with(call.commit, call.committer, status)
 
@@ -188,10 +188,10 @@ class Member(Part):
         """Queues of this turn; the only member puts all down and takes them up again."""
         if self._is_finishing:
             return
-        mine = self._stage.queues[(self._number + self._turn) % self._members :: self._members]
-        queues = [MessageQueue(self._stage.topic, queue.broker, queue.queue_id) for queue in mine]
+        own = self._stage.queues[(self._number + self._turn) % self._members :: self._members]
+        queues = [MessageQueue(self._stage.topic, queue.broker, queue.queue_id) for queue in own]
         self._stage.recorder.event(
-            "note", node=self.name, step="assigned", detail={"queues": [queue.queue for queue in mine]}
+            "note", node=self.name, step="assigned", detail={"queues": [queue.queue for queue in own]}
         )
         if self._members == 1:
             self._consumer.assign(env, {})

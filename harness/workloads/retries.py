@@ -74,7 +74,7 @@ class DeadLetterReader(MeasuringClient):
             self._open(env, broker)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
-        broker = next((its for its in self._brokers if its.broker == key), None)
+        broker = next((one for one in self._brokers if one.broker == key), None)
         if broker is not None:
             self._open(env, broker)
         else:

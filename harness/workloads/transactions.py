@@ -84,7 +84,7 @@ class TransactionApplication(Application):
     def __init__(self, stage: Stage, producer: Producer, record: AttemptRecorder, number: int, counts: Counter[str]):
         super().__init__(stage, producer, record, number, counts)
         self._halves = self._count = 0
-        self.mine: set[int] = set()
+        self.own: set[int] = set()
         """Its halves that are under way."""
 
     def about(self) -> About:
@@ -99,7 +99,7 @@ class TransactionApplication(Application):
         assert isinstance(self._producer, TransactionProducer), "made by TransactionWorkload"
         done, told = FATES[self._halves % len(FATES)]
         self._halves += 1
-        self.mine.add(number)
+        self.own.add(number)
         self.ledger.under_way.add(number)
 
         def on_half(env: Environment, result: SendResult) -> TransactionState:
@@ -109,7 +109,7 @@ class TransactionApplication(Application):
             return told
 
         def on_ended(env: Environment, result: SendResult, state: TransactionState | None) -> None:
-            self.mine.discard(number)
+            self.own.discard(number)
             self.ledger.under_way.discard(number)
             ended(env, result)
 
@@ -158,5 +158,5 @@ class TransactionWorkload(PushWorkload):
         """What the past life had under way is known to nobody now: it never ran."""
         past = self._lives[number].application
         assert isinstance(past, TransactionApplication), "made above"
-        self._ledger.under_way -= past.mine
+        self._ledger.under_way -= past.own
         return super()._begin_again(number)

@@ -66,7 +66,7 @@ def listed(shown: Shown, server: str) -> list[tuple[int, frozenset[str]]]:
     ops = shown.history.ops
     rows = [row for row in shown.rows("route", outcome="ok") if ops.node[row] == server]
     return [
-        (int(ops.invoke_ns[row]), frozenset(b for b, its in json.loads(ops.detail[row]).items() if 0 in its["ids"]))
+        (int(ops.invoke_ns[row]), frozenset(b for b, one in json.loads(ops.detail[row]).items() if 0 in one["ids"]))
         for row in rows
     ]
 

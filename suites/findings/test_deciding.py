@@ -152,13 +152,13 @@ def answers(*states: str) -> list[Answer]:
 def test_a_build_fails_for_news_and_doubts_what_is_undecided(
     states: tuple[str, ...], recorded: dict[int, str], code: int, tmp_path: Path
 ) -> None:
-    its = answers(*states)
-    assert report.exit_code(its, recorded) == code
-    report.write_junit(tmp_path / "x.xml", "rocketmq:5.5.0", its, recorded)
+    each = answers(*states)
+    assert report.exit_code(each, recorded) == code
+    report.write_junit(tmp_path / "x.xml", "rocketmq:5.5.0", each, recorded)
     (suite,) = Xml.parse(tmp_path / "x.xml").getroot()
     is_failed, is_doubted = suite.get("failures") != "0", suite.get("errors") != "0"
     assert (1 if is_failed else 2 if is_doubted else 0) == code
-    assert [one["is_news"] for one in report.document("t", its, recorded)["findings"]].count(True) == int(
+    assert [one["is_news"] for one in report.document("t", each, recorded)["findings"]].count(True) == int(
         suite.get("failures", "")
     )
 

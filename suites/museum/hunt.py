@@ -60,8 +60,8 @@ def hunt(name: str, seeds: int) -> Finding:
         if seen is not None:
             found += 1
             first, sentence = [*first, seed][:KNOWN_MAX], sentence or seen.sentence
-        mine = (DEFECTS[name].check, EXHIBITS[name].kinds)
-        others.update({f"{c} {k}" for c, k in _failures(result.verdicts) if c != mine[0] or k not in mine[1]})
+        own = (DEFECTS[name].check, EXHIBITS[name].kinds)
+        others.update({f"{c} {k}" for c, k in _failures(result.verdicts) if c != own[0] or k not in own[1]})
     return Finding(seed, found, first, sentence, dict(sorted(others.items())))
 
 

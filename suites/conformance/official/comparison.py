@@ -81,9 +81,9 @@ def _summary(results: Mapping[str, Mapping[str, Any]], rows: list[Compared]) -> 
     lines = ["| client | cases | broker | same | differ |", "|---|---|---|---|---|"]
     for client, cases in results.items():
         for target in sorted({row.target for row in rows if row.client == client}):
-            mine = [row for row in rows if (row.client, row.target) == (client, target)]
-            same = sum(row.is_same for row in mine)
-            lines.append(f"| {client} | {len(cases)} | {target} | {same} | {len(mine) - same} |")
+            own = [row for row in rows if (row.client, row.target) == (client, target)]
+            same = sum(row.is_same for row in own)
+            lines.append(f"| {client} | {len(cases)} | {target} | {same} | {len(own) - same} |")
     return "\n".join(lines)
 
 

@@ -252,8 +252,8 @@ def test_p63_offsets_committed_on_the_slave_are_overwritten_and_never_go_back() 
 
 def test_entries_that_only_the_slave_has_are_kept() -> None:
     pair = pair_with(1)
-    mine = {"consumerGroup": "Mine", "topic": "T", "queueId": 0}
-    answer(pair.slave, Code.UPDATE_CONSUMER_OFFSET, **mine, commitOffset=1)
+    own = {"consumerGroup": "Mine", "topic": "T", "queueId": 0}
+    answer(pair.slave, Code.UPDATE_CONSUMER_OFFSET, **own, commitOffset=1)
     pair.sleep(21 * SECOND)
     table = read_consumer_offsets(answer(pair.slave, Code.GET_ALL_CONSUMER_OFFSET).body)
     assert table["T@Mine"] == {0: 1}

@@ -42,8 +42,8 @@ def linearizable(ops: Sequence[Op], initial: Hashable, step: Step) -> bool:
         if configuration in seen:
             continue
         seen.add(configuration)
-        rest = [its for its in bits if not done & its[0]]
-        horizon = min(its[2] for its in rest)
+        rest = [one for one in bits if not done & one[0]]
+        horizon = min(one[2] for one in rest)
         for bit, inv, _, what, twin in rest:
             if inv <= horizon and done & twin == twin:
                 for after in step(state, what):

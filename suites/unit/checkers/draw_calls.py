@@ -64,17 +64,17 @@ def register(rng: Random) -> Written:
     def nil(value: int) -> int | None:
         return None if value < 0 else value
 
-    for its in drawn:
-        when, value, old = (its.inv, its.ret), known(its.value), known(its.old)
-        if its.kind == "read":
+    for one in drawn:
+        when, value, old = (one.inv, one.ret), known(one.value), known(one.old)
+        if one.kind == "read":
             if rng.random() < 0.9:
                 writer.write(when, "read", "ok", None, nil(value), ("read", value))
             else:
                 writer.write(when, "read", "info")
-        elif its.kind == "write":
-            writer.write(when, "write", its.outcome, nil(value), None, ("write", value))
-        elif its.kind == "cas":
-            writer.write(when, "cas", its.outcome, [nil(old), nil(value)], None, ("cas", old, value))
+        elif one.kind == "write":
+            writer.write(when, "write", one.outcome, nil(value), None, ("write", value))
+        elif one.kind == "cas":
+            writer.write(when, "cas", one.outcome, [nil(old), nil(value)], None, ("cas", old, value))
         else:
             writer.write(when, "cas", "fail", [nil(old), nil(value)], None, ("refused", old) if refusals else None)
     return Written(writer.calls, writer.ops, -1, brute.register_step, refusals)
@@ -87,18 +87,18 @@ def queue(ordered: bool) -> Callable[[Random], Written]:
         drawn, writer = draw_queue.draw(rng, ordered), _Writer()
         repeated, drains = rng.random() < 0.4, rng.random() < 0.3
         drained: list[draw_queue.Call] = []
-        for its in drawn:
-            its.value = its.value % 3 if repeated else its.value
-            when, value = (its.inv, its.ret), its.value
-            if its.kind == "enqueue":
-                means = ("enqueue", value) if its.outcome != "fail" else None
-                writer.write(when, "enqueue", its.outcome, value, None, means)
-            elif its.outcome == "info":
+        for one in drawn:
+            one.value = one.value % 3 if repeated else one.value
+            when, value = (one.inv, one.ret), one.value
+            if one.kind == "enqueue":
+                means = ("enqueue", value) if one.outcome != "fail" else None
+                writer.write(when, "enqueue", one.outcome, value, None, means)
+            elif one.outcome == "info":
                 writer.write(when, "dequeue", "info", means=("crashed", -1))
-            elif its.kind == "empty":
+            elif one.kind == "empty":
                 writer.write(when, "dequeue", "ok", means=("empty", -1))
             elif drains and rng.random() < 0.6:
-                drained.append(its)
+                drained.append(one)
             else:
                 writer.write(when, "dequeue", "ok", None, value, ("dequeue", value))
         if drained:
@@ -110,9 +110,9 @@ def queue(ordered: bool) -> Callable[[Random], Written]:
 
 def _drain(writer: _Writer, drained: list[draw_queue.Call]) -> None:
     """One call that took all of it, in any order, and then found nothing."""
-    when = min(its.inv for its in drained), max(its.ret for its in drained)
-    writer.write(when, "drain", "ok", None, [its.value for its in drained], ("drained", len(drained)))
-    writer.ops += [Op(*when, True, ("drain", its.value)) for its in drained]
+    when = min(one.inv for one in drained), max(one.ret for one in drained)
+    writer.write(when, "drain", "ok", None, [one.value for one in drained], ("drained", len(drained)))
+    writer.ops += [Op(*when, True, ("drain", one.value)) for one in drained]
 
 
 def _draining(step: Step) -> Step:
@@ -130,12 +130,12 @@ def _draining(step: Step) -> Step:
 
 def grown_set(rng: Random) -> Written:
     drawn, writer = draw_set.draw(rng), _Writer()
-    for its, op in zip([its for its in drawn if its.outcome != "fail"], draw_set.oracle_ops(drawn), strict=True):
-        asked, answered = (its.values[0], None) if its.kind == "add" else (None, its.values)
-        writer.write((its.inv, its.ret), its.kind, its.outcome, asked, answered, op.what)
-    for its in drawn:
-        if its.outcome == "fail":
-            writer.write((its.inv, its.ret), "add", "fail", its.values[0])
+    for one, op in zip([one for one in drawn if one.outcome != "fail"], draw_set.oracle_ops(drawn), strict=True):
+        asked, answered = (one.values[0], None) if one.kind == "add" else (None, one.values)
+        writer.write((one.inv, one.ret), one.kind, one.outcome, asked, answered, op.what)
+    for one in drawn:
+        if one.outcome == "fail":
+            writer.write((one.inv, one.ret), "add", "fail", one.values[0])
     return Written(writer.calls, writer.ops, (), brute.set_step)
 
 
@@ -162,14 +162,14 @@ def log(rng: Random) -> Written:
     offset. Where all do, messages may be sent again."""
     keys, whole, told = rng.choice((1, 1, 2)), rng.random() < 0.5, rng.choice((0, 0.5, 1))
     drawn, writer = draw_log.draw(rng, Shape(queues=keys, retries=told == 1 and rng.random() < 0.5)), _Writer()
-    for its in drawn:
-        when, key, (values, offset) = (its.inv, its.ret), its.queue, (its.values, its.offset)
-        if its.kind == "append":
-            tells = its.outcome == "ok" and rng.random() < told
-            means = ("append", key, tuple(values), offset if tells else None) if its.outcome != "fail" else None
+    for one in drawn:
+        when, key, (values, offset) = (one.inv, one.ret), one.queue, (one.values, one.offset)
+        if one.kind == "append":
+            tells = one.outcome == "ok" and rng.random() < told
+            means = ("append", key, tuple(values), offset if tells else None) if one.outcome != "fail" else None
             answer = {"offset": offset} if tells else None
-            writer.write(when, "append", its.outcome, values[0], answer, means, key=key)
-        elif its.kind == "end":
+            writer.write(when, "append", one.outcome, values[0], answer, means, key=key)
+        elif one.kind == "end":
             writer.write(when, "end", "ok", None, offset, ("end", key, offset), key=key)
         elif not whole:
             means = ("poll", key, offset, tuple(enumerate(values, offset))) if values else ("empty", key, offset)

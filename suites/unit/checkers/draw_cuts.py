@@ -66,14 +66,14 @@ class Company:
     def cases(self, generators: list[Random]) -> list[tuple[Answer, bool, list[Epochs]]]:
         """Of each: (answer of the checker, answer of the oracle, the history)."""
         drawn = [self.draw(rng) for rng in generators]
-        return [self._case(its, logs) for its, logs in zip(_answers(drawn), drawn, strict=True)]
+        return [self._case(one, logs) for one, logs in zip(_answers(drawn), drawn, strict=True)]
 
     def _case(self, answers: list[Answer], logs: list[Epochs]) -> tuple[Answer, bool, list[Epochs]]:
         """Of one history, with *answers* log by log: where the wrong log is blamed, the answer is wrong, too."""
         wanted = [self.is_legal(log) for log in logs]
-        answers = [self._as_documented(*its) for its in zip(answers, wanted, logs, strict=True)]
+        answers = [self._as_documented(*one) for one in zip(answers, wanted, logs, strict=True)]
         answer = False if False in answers else None if None in answers else True
-        is_wrong = any(its is not None and its is not right for its, right in zip(answers, wanted, strict=True))
+        is_wrong = any(one is not None and one is not right for one, right in zip(answers, wanted, strict=True))
         return (not all(wanted) if is_wrong else answer), all(wanted), logs
 
     def _as_documented(self, answer: Answer, wanted: bool, log: Epochs) -> Answer:
@@ -251,7 +251,7 @@ def _answers(drawn: list[list[Epochs]]) -> list[list[Answer]]:
     for logs, first in zip(drawn, _first_queues(drawn), strict=True):
         blamed = [history.queues.name(queue) in broken for queue in range(first, first + len(logs))]
         if is_sure or len(drawn) == 1:
-            answers.append([False if its else True if is_sure else None for its in blamed])
+            answers.append([False if one else True if is_sure else None for one in blamed])
         else:
             answers += _answers([logs])
     return answers
@@ -265,10 +265,10 @@ def _run_of(drawn: list[list[Epochs]]) -> tuple[History, RunFacts]:
     """A run of ours: a broker for each log, with power cuts of its own between its parts; times are milliseconds. A
     message of one history is none of another."""
     names = [f"broker-of-{number}" for number in range(sum(map(len, drawn)))]
-    logs = [log for its in drawn for log in its]
+    logs = [log for one in drawn for log in one]
     build = Build([*names, *(name for name, log in zip(names, logs, strict=True) if log.others)])
-    for its, first in zip(drawn, _first_queues(drawn), strict=True):
-        for op in [op for log in its for op in log.all()]:
+    for one, first in zip(drawn, _first_queues(drawn), strict=True):
+        for op in [op for log in one for op in log.all()]:
             _enter(build, op, op.queue + first, [value + 1_000 * first for value in op.values])
     for queue, number in enumerate((number for number, log in enumerate(logs) if log.others), len(names)):
         for offset, (stamp, position) in enumerate(logs[number].others):

@@ -171,8 +171,8 @@ def _put_in_order(log: Epochs) -> None:
     """No damage lets positions of one epoch fall as its offsets rise: no log is judged by that."""
     stored = [op for op in log.all() if op.position >= 0]
     for epoch in range(len(log.cuts) + 1):
-        its = sorted((op for op in stored if _epochs_of(log, op) == (epoch, epoch)), key=lambda op: op.offset)
-        for op, position in zip(its, sorted(op.position for op in its), strict=True):
+        one = sorted((op for op in stored if _epochs_of(log, op) == (epoch, epoch)), key=lambda op: op.offset)
+        for op, position in zip(one, sorted(op.position for op in one), strict=True):
             op.position = position
 
 

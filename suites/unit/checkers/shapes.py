@@ -258,11 +258,11 @@ def _set(history: list[Placed]) -> Answer:
 def _are_holds(history: Overlapping) -> bool:
     """Each owner acquires and may release afterwards, or is refused, once; who got no answer does nothing more."""
     for owner in {letter[2] for letter, _ in history}:
-        its = [(letter[0], letter[1], index, end) for index, (letter, end) in enumerate(history) if letter[2] == owner]
-        names = [name for name, *_ in its]
+        one = [(letter[0], letter[1], index, end) for index, (letter, end) in enumerate(history) if letter[2] == owner]
+        names = [name for name, *_ in one]
         if names not in (["acquire"], ["refused"], ["acquire", "release"]):
             return False
-        if len(its) == 2 and (its[0][1] == "info" or its[0][3] >= its[1][2]):
+        if len(one) == 2 and (one[0][1] == "info" or one[0][3] >= one[1][2]):
             return False
     return True
 

@@ -73,8 +73,8 @@ def _offsets(queue: Ints, happened: Any, queues: int) -> tuple[Ints, Ints]:
     """(offset each operation would get, end of its queue at its instant)."""
     end = np.empty(len(queue), dtype=np.int64)
     for number in range(queues):
-        mine = np.flatnonzero(queue == number)
-        end[mine] = np.cumsum(happened[mine]) - happened[mine]
+        own = np.flatnonzero(queue == number)
+        end[own] = np.cumsum(happened[own]) - happened[own]
     return end, end
 
 
@@ -243,8 +243,8 @@ def duplicate(log: LogInput, row: int, distance: int) -> LogInput:
     if not distance:
         return log
     queue = int(log.appends.queue[row])
-    mine = log.appends.queue == queue
-    end = 1 + max(int(log.appends.offset[mine].max()), int(log.polls.tops()[log.polls.queue == queue].max(initial=-1)))
+    own = log.appends.queue == queue
+    end = 1 + max(int(log.appends.offset[own].max()), int(log.polls.tops()[log.polls.queue == queue].max(initial=-1)))
     return _more_polls(log, queue, end, int(log.appends.value[row]))
 
 

@@ -96,7 +96,7 @@ class Setup:
             self.world.start()
         self.world.pass_time(duration_ns)
 
-    def mine(self) -> list[tuple[str, int]]:
+    def own(self) -> list[tuple[str, int]]:
         return [(queue.topic, queue.queue_id) for queue in self.consumer.queues()]
 
     def committed(self) -> dict[tuple[str, int], int]:
@@ -109,7 +109,7 @@ class Setup:
 def test_a_lone_member_takes_everything_at_once() -> None:
     setup = Setup()
     setup.go()
-    assert sorted(setup.mine()) == [("%RETRY%CG", 0), ("T", 0), ("T", 1), ("T", 2), ("T", 3)]
+    assert sorted(setup.own()) == [("%RETRY%CG", 0), ("T", 0), ("T", 1), ("T", 2), ("T", 3)]
 
 
 def test_the_heartbeat_says_what_is_wanted() -> None:
@@ -128,7 +128,7 @@ def test_a_notice_makes_it_look_again_at_once() -> None:
     setup.a.members = [ME, "10.9.9.9@x"]
     setup.world.tell(A, Command(Code.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "CG"}, flag=2))
     setup.go()
-    assert [queue for topic, queue in setup.mine() if topic == "T"] == [0, 1]
+    assert [queue for topic, queue in setup.own() if topic == "T"] == [0, 1]
 
 
 def asks_for_progress(setup: Setup, group: str) -> tuple[dict, dict]:
@@ -157,24 +157,24 @@ def test_a_group_that_is_sent_back_lets_its_queues_go_and_takes_them_again_at_th
     notice = Command(Code.RESET_CONSUMER_CLIENT_OFFSET, {"group": "CG", "topic": "T"}, body, flag=2)
     setup.world.tell(A, notice)
     setup.go()
-    assert sorted(setup.mine()) == [("%RETRY%CG", 0), ("T", 0), ("T", 2), ("T", 3)]
+    assert sorted(setup.own()) == [("%RETRY%CG", 0), ("T", 0), ("T", 2), ("T", 3)]
     assert setup.committed()["T", 1] == 3, "what it had done was told once more"
     setup.go(9 * SECOND)
-    assert ("T", 1) not in setup.mine(), "what is under way gets time to end"
+    assert ("T", 1) not in setup.own(), "what is under way gets time to end"
     setup.go(SECOND)
     assert setup.committed()["T", 1] == 1
-    assert ("T", 1) in setup.mine()
+    assert ("T", 1) in setup.own()
     assert ("T", 0, "broker-z") not in [(q.topic, q.queue_id, q.broker_name) for q in setup.consumer.queues()]
 
 
 def test_a_notice_for_another_group_or_one_that_cannot_be_read_sends_nobody_back() -> None:
     setup = Setup()
     setup.go()
-    before = setup.mine()
+    before = setup.own()
     for group, body in (("another", write_queue_offsets({Queue("broker-a", 1, "T"): 1})), ("CG", b"{]")):
         setup.world.tell(A, Command(Code.RESET_CONSUMER_CLIENT_OFFSET, {"group": group}, body, flag=2))
         setup.go()
-        assert setup.mine() == before
+        assert setup.own() == before
 
 
 def test_without_a_notice_it_looks_again_after_twenty_seconds() -> None:
@@ -182,9 +182,9 @@ def test_without_a_notice_it_looks_again_after_twenty_seconds() -> None:
     setup.go()
     setup.a.members = [ME, "10.9.9.9@x"]
     setup.go(19 * SECOND)
-    assert len(setup.mine()) == 5
+    assert len(setup.own()) == 5
     setup.go(2 * SECOND)
-    assert len(setup.mine()) == 3
+    assert len(setup.own()) == 3
 
 
 def test_who_is_not_in_the_list_has_nothing_and_an_unanswered_question_changes_nothing() -> None:
@@ -192,10 +192,10 @@ def test_who_is_not_in_the_list_has_nothing_and_an_unanswered_question_changes_n
     setup.go()
     setup.a.members = []
     setup.go(21 * SECOND)
-    assert len(setup.mine()) == 5
+    assert len(setup.own()) == 5
     setup.a.members = ["10.9.9.9@x"]
     setup.go(21 * SECOND)
-    assert setup.mine() == []
+    assert setup.own() == []
 
 
 def test_a_queue_that_is_taken_away_is_committed_first() -> None:
@@ -204,7 +204,7 @@ def test_a_queue_that_is_taken_away_is_committed_first() -> None:
     setup.go()
     setup.a.members = ["10.0.0.0@first", ME]
     setup.go(20 * SECOND)
-    assert ("T", 0) not in setup.mine()
+    assert ("T", 0) not in setup.own()
     assert setup.committed()[("T", 3)] == 1
 
 

@@ -74,9 +74,9 @@ def logs_match(logs: Mapping[str, MemoryLog]) -> None:
 def _pair_matches(one: MemoryLog, other: MemoryLog, what: str) -> None:
     begin = max(0, one.begin_index, other.begin_index)
     for index in range(min(one.end_index, other.end_index), begin - 1, -1):
-        mine, yours = one.entry(index), other.entry(index)
-        assert mine is not None and yours is not None  # noqa: PT018
-        if mine.term == yours.term:
+        own, yours = one.entry(index), other.entry(index)
+        assert own is not None and yours is not None  # noqa: PT018
+        if own.term == yours.term:
             for below in range(begin, index + 1):
                 assert one.entry(below) == other.entry(below), f"{what} differ at {below}"
             return

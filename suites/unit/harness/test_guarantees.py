@@ -95,9 +95,9 @@ def test_the_headline_has_the_longest_of_several_times():
 
 
 def test_kept_runs_are_judged_anew_but_for_planted_bugs_and_scenarios_of_no_claim(tmp_path):
-    mine, other = replace(tiny(KILL), name="single-master-kill"), replace(tiny(KILL), name="of-my-own")
-    runs = [run_scenario(mine, seed=seed, out=tmp_path / f"of-{seed}") for seed in (1, 2)]
-    run_scenario(mine, seed=3, out=tmp_path, defects=("skip-last-record",))
+    own, other = replace(tiny(KILL), name="single-master-kill"), replace(tiny(KILL), name="of-my-own")
+    runs = [run_scenario(own, seed=seed, out=tmp_path / f"of-{seed}") for seed in (1, 2)]
+    run_scenario(own, seed=3, out=tmp_path, defects=("skip-last-record",))
     run_scenario(other, seed=4, out=tmp_path)
     (runs[0].folder / "verdict.json").write_text('{"outcome": "FAIL", "verdicts": []}')
     (recorded,) = recorded_in(tmp_path)

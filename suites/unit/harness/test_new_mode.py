@@ -59,11 +59,11 @@ def test_it_runs_and_is_judged_by_its_contract() -> None:
 
 def test_lists_show_it_last_and_its_guarantees_are_those_of_the_mode_that_it_is_like() -> None:
     assert contract.known_modes()[-1] == "guarded-pair"
-    mine, like = contract.contract_of("guarded-pair"), contract.contract_of("multi-master-multi-slave-sync")
-    assert mine is not None
+    own, like = contract.contract_of("guarded-pair"), contract.contract_of("multi-master-multi-slave-sync")
+    assert own is not None
     assert like is not None
-    assert set(mine.guarantees) == set(like.guarantees)
-    assert {guarantee.mode for guarantee in mine.guarantees.values()} == {"guarded-pair"}
+    assert set(own.guarantees) == set(like.guarantees)
+    assert {guarantee.mode for guarantee in own.guarantees.values()} == {"guarded-pair"}
 
 
 def test_a_cluster_that_it_cannot_have_is_refused_with_its_line() -> None:

@@ -64,7 +64,7 @@ OPS = {
 
 def plain(columns: Columns) -> dict[str, dict[str, list[Any]]]:
     """Lists, whatever a column is kept in."""
-    return {table: {name: list(column) for name, column in its.items()} for table, its in columns.items()}
+    return {table: {name: list(column) for name, column in one.items()} for table, one in columns.items()}
 
 
 def test_ops_fold_into_rows_by_op_number():

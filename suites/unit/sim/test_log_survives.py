@@ -64,9 +64,9 @@ def test_a_power_cut_takes_a_suffix_from_asynchronous_flush_in_nearly_every_seed
         missing = lost(acknowledged, recovered)
         losing += bool(missing)
         for client in (1, 2):
-            mine = [number for number in acknowledged if number // 1_000_000 == client]
+            own = [number for number in acknowledged if number // 1_000_000 == client]
             gone = [number for number in missing if number // 1_000_000 == client]
-            assert gone == mine[len(mine) - len(gone) :], "what is lost is not a suffix"
+            assert gone == own[len(own) - len(gone) :], "what is lost is not a suffix"
         assert len(missing) <= 100, "older than the flush interval"
     assert losing >= 0.9 * len(SEEDS)
 

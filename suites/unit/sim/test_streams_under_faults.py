@@ -117,10 +117,10 @@ class Stage:
             for link, got in server.got.items():
                 if len(got) < HELLO:
                     continue
-                mine = int.from_bytes(got[:HELLO], "big")
-                whole = is_present and link not in server.ended and mine not in self.client.ended
-                result.append((self.client.sent[mine], got, whole))
-                result.append((server.sent.get(link, b""), self.client.got.get(mine, b""), whole))
+                own = int.from_bytes(got[:HELLO], "big")
+                whole = is_present and link not in server.ended and own not in self.client.ended
+                result.append((self.client.sent[own], got, whole))
+                result.append((server.sent.get(link, b""), self.client.got.get(own, b""), whole))
         return result
 
 

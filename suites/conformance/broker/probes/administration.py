@@ -174,7 +174,7 @@ def told_by_members(peer: Peer) -> None:
         )
         eventually(peer, lambda: answered_by(*channels) or None)
         (found,) = raw_answers(peer, f"ask68{client}", 1)
-        assert [(its.fields.get("topic"), its.fields.get("group")) for its in asked.values()] == [
+        assert [(each.fields.get("topic"), each.fields.get("group")) for each in asked.values()] == [
             ("T68", "CG68") for _ in channels
         ]
         return found

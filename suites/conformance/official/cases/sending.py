@@ -169,7 +169,7 @@ def send_by_key(place: Place, client: OfficialClient) -> Observation:
         key: {client.do("send", **{"from": opened}, shard=key, message=message(topic)).queue for _ in range(5)}
         for key in ("K-one", "K-two")
     }
-    return {key: len(its) for key, its in queues.items()}
+    return {key: len(one) for key, one in queues.items()}
 
 
 @case(BOTH)

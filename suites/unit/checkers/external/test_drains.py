@@ -23,7 +23,7 @@ def call(f: str, begin: int, end: int, asked: Any = None, answered: Any = None) 
 def test_what_nobody_took_was_put_in_after_it(late: tuple[int, int], outcome: str, more: list[Call]) -> None:
     """ "a" is put in from 6 to 8 and comes out of the drain, and "b" never does."""
     calls = [call("drain", 0, 16, None, ["a"]), call("enqueue", 6, 8, "a"), call("enqueue", *late, "b"), *more]
-    assert check_calls(sorted(calls, key=lambda its: its.call), "bag").outcome.name == outcome
+    assert check_calls(sorted(calls, key=lambda one: one.call), "bag").outcome.name == outcome
 
 
 @pytest.mark.parametrize("answered", [["a", "b"], ["b", "a"]])

@@ -20,8 +20,8 @@ def judge(build: Build) -> Verdict:
 
 def told(verdict: Verdict) -> dict[str, tuple[str, int]]:
     """Queue → (kind, how many)."""
-    its = verdict.anomalies
-    return {str(each.details["queue"])[-1]: (each.kind, int(str(each.details["count"]))) for each in its}
+    one = verdict.anomalies
+    return {str(each.details["queue"])[-1]: (each.kind, int(str(each.details["count"]))) for each in one}
 
 
 def test_each_queue_counts_its_own() -> None:
@@ -53,12 +53,12 @@ def test_a_message_of_a_broken_queue_that_is_read_in_another_is_not_one_that_nob
     build.pull(70, 71, 0, [2], queue=1)
     build.pull(72, 73, 0, [99], queue=3)
     verdict = judge(build)
-    assert {queue: its for queue, (its, _) in told(verdict).items()} == {
+    assert {queue: one for queue, (one, _) in told(verdict).items()} == {
         "0": "two-values-one-offset",
         "1": kind,
         "3": "phantom",
     }
-    (elsewhere,) = (its for its in verdict.anomalies if its.kind == kind)
+    (elsewhere,) = (one for one in verdict.anomalies if one.kind == kind)
     assert elsewhere.ops[0] == 2, "the send is the first proof"
 
 

@@ -60,8 +60,8 @@ ROWS = st.lists(
 @given(ROWS)
 def test_against_all_pairs(rows: list[Row]) -> None:
     """A span is told iff it began while another owner's earlier span lasted; and with the longest common stretch."""
-    its = owned(*rows)
-    order = np.lexsort((its.begin, its.lane)).tolist()
+    one = owned(*rows)
+    order = np.lexsort((one.begin, one.lane)).tolist()
     expected: dict[int, int] = {}
     for place, row in enumerate(order):
         ends = [
@@ -71,7 +71,7 @@ def test_against_all_pairs(rows: list[Row]) -> None:
         ]
         if ends and max(ends) > rows[row][2]:
             expected[row] = max(ends)
-    assert {pair.second: pair.end for pair in together(its)} == expected
+    assert {pair.second: pair.end for pair in together(one)} == expected
 
 
 @settings(max_examples=200, deadline=None)

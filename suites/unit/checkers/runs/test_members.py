@@ -61,20 +61,20 @@ def passed_on(*, at: int = 20_000, gap: int = 0, both: int = 0) -> Members:
 
 
 def test_a_queue_passes_from_one_to_the_other() -> None:
-    its = verdict(check_owners, passed_on(gap=2_000))
-    assert (its.outcome, its.measures["no_owner_max_ms"], its.measures["two_owners_max_ms"]) == (PASS, 2_000, 0)
+    one = verdict(check_owners, passed_on(gap=2_000))
+    assert (one.outcome, one.measures["no_owner_max_ms"], one.measures["two_owners_max_ms"]) == (PASS, 2_000, 0)
 
 
 @pytest.mark.parametrize(("both", "outcome"), [(29_000, PASS), (60_000, FAIL)])
 def test_two_have_a_queue_until_both_have_heard_of_each_other(both: int, outcome: Outcome) -> None:
-    its = verdict(check_owners, passed_on(both=both))
-    assert (its.outcome, kinds(its)) == (outcome, {} if outcome is PASS else {"two-owners": False})
+    one = verdict(check_owners, passed_on(both=both))
+    assert (one.outcome, kinds(one)) == (outcome, {} if outcome is PASS else {"two-owners": False})
 
 
 @pytest.mark.parametrize(("gap", "outcome"), [(29_000, PASS), (60_000, FAIL)])
 def test_nobody_has_a_queue_until_somebody_looks(gap: int, outcome: Outcome) -> None:
-    its = verdict(check_owners, passed_on(gap=gap))
-    assert (its.outcome, kinds(its)) == (outcome, {} if outcome is PASS else {"no-owner": False})
+    one = verdict(check_owners, passed_on(gap=gap))
+    assert (one.outcome, kinds(one)) == (outcome, {} if outcome is PASS else {"no-owner": False})
 
 
 def test_a_dead_member_has_no_queue_and_its_successor_may_take_a_while() -> None:
@@ -148,8 +148,8 @@ def poison(*waits: int, times_max: int = 2) -> Members:
 def test_ten_and_thirty_seconds_and_then_the_grave() -> None:
     run = poison(10_000, 30_000)
     run.buried(120_000, 0)
-    its = verdict(check_retries, run)
-    assert (its.outcome, its.measures["dead"], its.measures["times_max"]) == (PASS, 1, 2)
+    one = verdict(check_retries, run)
+    assert (one.outcome, one.measures["dead"], one.measures["times_max"]) == (PASS, 1, 2)
 
 
 @pytest.mark.parametrize("waits", [(9_000, 30_000), (10_000, 20_000)])
@@ -204,9 +204,9 @@ def test_every_member_gets_everything() -> None:
 
 
 def test_a_member_that_went_past_a_message_never_got_it() -> None:
-    its = verdict(check_broadcasts, broadcast(0, 2))
-    assert (its.outcome, kinds(its)) == (FAIL, {"not-broadcast": False})
-    assert "client-3" in its.anomalies[0].sentence
+    one = verdict(check_broadcasts, broadcast(0, 2))
+    assert (one.outcome, kinds(one)) == (FAIL, {"not-broadcast": False})
+    assert "client-3" in one.anomalies[0].sentence
 
 
 def test_a_member_that_is_still_reading_proves_nothing() -> None:
@@ -228,8 +228,8 @@ def one_lock() -> Members:
 def test_a_lock_passes_on_when_it_is_given_back() -> None:
     run = one_lock()
     run.lock(10_005, "client-3")
-    its = verdict(check_locks, run)
-    assert (its.outcome, its.measures) == (PASS, {"granted": 2, "refused": 1, "holds": 2})
+    one = verdict(check_locks, run)
+    assert (one.outcome, one.measures) == (PASS, {"granted": 2, "refused": 1, "holds": 2})
 
 
 def test_two_hold_one_lock() -> None:

@@ -57,8 +57,8 @@ def committed(*, lasts: int = 5 * MINUTE) -> Transacting:
 
 
 def test_committed_ones_come_once_and_others_never() -> None:
-    its = judged(check_transactions, committed())
-    assert (its.outcome, its.measures["committed"], its.measures["shown"]) == (PASS, 1, 1)
+    one = judged(check_transactions, committed())
+    assert (one.outcome, one.measures["committed"], one.measures["shown"]) == (PASS, 1, 1)
 
 
 @pytest.mark.parametrize("message", [1, 2])
@@ -100,8 +100,8 @@ def test_a_half_that_was_tried_twice_may_be_two() -> None:
     run.half(0, 0, tries=2)
     run.gave(100, 0, 0)
     run.gave(200, 0, 7)
-    its = judged(check_transactions, run)
-    assert (its.outcome, its.measures["shown_twice_by_cause"]) == (PASS, {"half-twice": 1})
+    one = judged(check_transactions, run)
+    assert (one.outcome, one.measures["shown_twice_by_cause"]) == (PASS, {"half-twice": 1})
 
 
 def test_a_broker_that_died_may_ask_again() -> None:
@@ -137,8 +137,8 @@ def asked_and_answered() -> Transacting:
 
 
 def test_each_its_own_reply() -> None:
-    its = judged(check_replies, asked_and_answered())
-    assert (its.outcome, its.measures) == (PASS, {"requests": 1, "answered": 1, "late_or_twice": 0})
+    one = judged(check_replies, asked_and_answered())
+    assert (one.outcome, one.measures) == (PASS, {"requests": 1, "answered": 1, "late_or_twice": 0})
 
 
 def test_the_reply_to_another_request() -> None:
