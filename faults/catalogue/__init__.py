@@ -5,7 +5,7 @@ from faults.catalogue.connections import REFUSE_CONNECTS, RESET_LINKS
 from faults.catalogue.disk import CUT_POWER, FAIL_SYNC, FLIP_BITS, HANG_DISK, SLOW_DISK
 from faults.catalogue.files import DAMAGE_FILES
 from faults.catalogue.links import DROP_FRAMES, SLOW_LINK
-from faults.catalogue.loss import ADOPT_SLAVE, WIPE
+from faults.catalogue.loss import ADOPT_SLAVE, RETURN_STALE, WIPE
 from faults.catalogue.network import ISOLATE, PARTITION
 from faults.catalogue.operator import PROMOTE, RECONFIGURE
 from faults.catalogue.process import KILL, PAUSE, RESTART, STOP
@@ -16,6 +16,7 @@ from faults.verb import Verb
 _ALL = (
     *(KILL, STOP, PAUSE, RESTART),
     *(CUT_POWER, FAIL_SYNC, SLOW_DISK, HANG_DISK, FLIP_BITS, DAMAGE_FILES, FILL_DISK, WIPE, ADOPT_SLAVE),
+    RETURN_STALE,
     *(PARTITION, ISOLATE, RING, BRIDGE, REFUSE_CONNECTS, RESET_LINKS, SLOW_LINK, DROP_FRAMES),
     STEP_CLOCK,
     *(RECONFIGURE, PROMOTE),

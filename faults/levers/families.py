@@ -160,6 +160,17 @@ class ContentLevers(Nodes, Protocol):
     def wipe(self, node: str) -> None:
         """The node, which is dead, gets an empty disk."""
 
+    @act("disk_kept")
+    def keep_disk(self, node: str) -> None:
+        """The node is dead: a copy of its disk is kept aside, in place of an earlier one."""
+
+    @act("disk_put_back")
+    def put_disk_back(self, node: str) -> None:
+        """The node is dead: its disk becomes what was kept of it, forced."""
+
+    def log_end(self, node: str, beyond: int = -1, patience_ns: int = 0) -> int:
+        """Physical offset of the end of what is written in the node's log; waits so long for one above *beyond*."""
+
     @act("copied", of="target")
     def copy_disk(self, source: str, target: str) -> None:
         """Both are dead: the disk of *target* becomes a copy of that of *source*, forced."""

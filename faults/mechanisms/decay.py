@@ -62,6 +62,17 @@ def flip_log(folder: Path, back_bytes: int) -> int:
     return int(name) + offset
 
 
+def log_end(folder: Path) -> int:
+    """Where what is written in the log of *folder* ends; 0 without any."""
+    names = [path.name for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+    return end_of_log({name: written_end(folder / name) for name in names})
+
+
+def end_of_log(ends: Mapping[str, int]) -> int:
+    """*ends* as in :func:`sector_before_end`."""
+    return max((int(file.rpartition("/")[2]) + end for file, end in ends.items() if end > 0), default=0)
+
+
 def written_end(path: Path) -> int:
     """One more than the place of the last byte that is not zero."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -14,3 +14,10 @@ def test_queues_and_offsets_that_went_bad_take_no_message_away(chaos_run) -> Non
     assert [fault.harm for fault in facts.faults] == ["derived-damaged", "derived-damaged", "tables-damaged"]
     assert [fault.effective for fault in facts.faults] == [1, 1, 1]
     assert next(v.measures["lost"] for v in result.verdicts if v.check == "accounting") == 0
+
+
+def test_a_slave_that_comes_back_from_an_older_copy_gets_the_rest_again(chaos_run) -> None:
+    _, _, facts = came_out(chaos_run("slave-returns-from-an-older-copy"))
+    (stale,) = facts.faults
+    assert stale.harm == "damaged"
+    assert stale.position["broker-a-1"] > 0

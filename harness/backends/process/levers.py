@@ -14,6 +14,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from select import select
+from time import monotonic
 
 from faults.errors import InjectionFailed
 from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
@@ -26,6 +29,7 @@ from harness.backends.process.network import PROBE_PORT, Network, connects, reac
 from harness.backends.process.node import Node
 from harness.errors import UsageError
 
+LOG_POLL_S = 0.1
 TABLES = "store/config"
 """Where a broker keeps its tables, below its data folder (RocketMQ: BrokerPathConfigHelper)."""
 
@@ -142,6 +146,24 @@ class ProcessLevers:
     def wipe(self, node: str) -> None:
         empty(self._dead(node).data)
 
+    def keep_disk(self, node: str) -> None:
+        data = self._dead(node).data
+        kept = _kept(data)
+        kept.mkdir(exist_ok=True)
+        empty(kept)
+        copy_forced(data, kept)
+
+    def put_disk_back(self, node: str) -> None:
+        data = self._dead(node).data
+        empty(data)
+        copy_forced(_kept(data), data)
+
+    def log_end(self, node: str, beyond: int = -1, patience_ns: int = 0) -> int:
+        data, deadline = self._server(node).data, monotonic() + patience_ns / 1e9
+        while (end := decay.log_end(decay.log_folder(data))) <= beyond and monotonic() < deadline:
+            select([], [], [], LOG_POLL_S)
+        return end
+
     def copy_disk(self, source: str, target: str) -> None:
         ours, theirs = self._dead(target).data, self._dead(source).data
         empty(ours)
@@ -257,3 +279,8 @@ class ProcessLevers:
         if not pidfd.wait_dead(process, timeout_s):
             raise InjectionFailed(f"{server.name} was still there {timeout_s:g} s after SIGKILL")
         server.reap()
+
+
+def _kept(data: Path) -> Path:
+    """Where a copy of a node's disk is kept: beside it, on the disk of the harness."""
+    return data.with_name(f"{data.name}.kept")

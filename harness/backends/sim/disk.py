@@ -38,7 +38,7 @@ from harness.backends.sim.inode import PAGE, Inode, NameChange, Write, by_page, 
 from harness.backends.sim.models import DiskModel, latency_table
 from harness.backends.sim.power_cut import CutReport, draw_survival
 from harness.backends.sim.scheduler import Scheduler
-from harness.backends.sim.sparse import CHUNK
+from harness.backends.sim.sparse import CHUNK, Sparse
 
 _SETTLE_MASK = 0xFFFF
 """Every 65,536 writes the pending lists are relieved of what write-back has done meanwhile."""
@@ -347,12 +347,16 @@ class SimDisk:
         self._era += 1
         self._count_space()
 
-    def become(self, other: SimDisk) -> None:
-        """An exact copy of what *other* shows, all of it on the platter."""
+    def kept(self) -> dict[str, Sparse]:
+        """A copy of what it shows."""
+        return {name: inode.content.copy() for name, inode in self.names.items()}
+
+    def become(self, files: dict[str, Sparse]) -> None:
+        """An exact copy of *files* (of :meth:`kept`), all of it on the platter."""
         self.wipe()
-        for name, theirs in other.names.items():
+        for name, content in files.items():
             inode = self._create(name)
-            inode.content, inode.platter = theirs.content.copy(), theirs.content.copy()
+            inode.content, inode.platter = content.copy(), content.copy()
         if self.journal:
             self.commit(self.journal[-1].sequence)
         self._count_space()

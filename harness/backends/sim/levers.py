@@ -17,10 +17,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
-from faults.mechanisms.decay import SECTOR, is_of_log, sector_before_end
+from faults.mechanisms.decay import SECTOR, end_of_log, is_of_log, sector_before_end
 from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.node import Node
+from harness.backends.sim.sparse import Sparse
 from harness.backends.sim.weather import OTHER, PORT_CLASS_BITS
 from harness.errors import FaultError
 from reference_impl.environment import MS, SECOND
@@ -42,6 +43,7 @@ class SimLevers:
 
     def __init__(self, world: SimBackend) -> None:
         self._world = world
+        self._kept: dict[str, dict[str, Sparse]] = {}
 
     # -- processes ---------------------------------------------------------------------------------------------------
 
@@ -237,8 +239,7 @@ class SimLevers:
 
     def flip_log(self, node: str, back_bytes: int) -> int:
         disk = self._dead(node, "flip bits of").disk
-        ends = {file: _written_end(disk, file) for file in disk.files("") if is_of_log(file)}
-        if (place := sector_before_end(ends, back_bytes)) is None:
+        if (place := sector_before_end(_log_ends(disk), back_bytes)) is None:
             return -1
         file, offset = place
         disk.invert(file, offset, SECTOR)
@@ -286,9 +287,20 @@ class SimLevers:
         if home.spec is not None:
             self._world.set_spec(home, replace(home.spec, properties=dict(properties)))
 
+    def keep_disk(self, node: str) -> None:
+        self._kept[node] = self._dead(node, "keep the disk of").disk.kept()
+
+    def put_disk_back(self, node: str) -> None:
+        self._dead(node, "put back the disk of").disk.become(self._kept[node])
+
+    def log_end(self, node: str, beyond: int = -1, patience_ns: int = 0) -> int:
+        disk = self._server(node, "look at the disk of").disk
+        self._world.run_until(lambda: _log_end(disk) > beyond, self._world.now() + patience_ns)
+        return _log_end(disk)
+
     def copy_disk(self, source: str, target: str) -> None:
         """Durable at the target; refused while either process runs."""
-        self._dead(target, "replace the disk of").disk.become(self._dead(source, "copy the disk of").disk)
+        self._dead(target, "replace the disk of").disk.become(self._dead(source, "copy the disk of").disk.kept())
 
     def _running(self, node: str, verb: str) -> Node:
         home = self._server(node, verb)
@@ -335,6 +347,14 @@ def _positive(number: int) -> int:
 
 def _written_chunks(disk: SimDisk, prefix: str) -> list[tuple[str, int, bytes]]:
     return [(file, at, data) for file in disk.files(prefix) for at, data in disk.names[file].content.extents()]
+
+
+def _log_ends(disk: SimDisk) -> dict[str, int]:
+    return {file: _written_end(disk, file) for file in disk.files("") if is_of_log(file)}
+
+
+def _log_end(disk: SimDisk) -> int:
+    return end_of_log(_log_ends(disk))
 
 
 def _written_end(disk: SimDisk, file: str) -> int:

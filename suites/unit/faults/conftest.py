@@ -43,6 +43,9 @@ class World:
         self.ahead_ms: dict[str, int] = {}
         self.failing: dict[str, int] = {}
         self.mended: dict[str, int] = {}
+        self.log_ends: dict[str, int] = {}
+        self.kept_ends: dict[str, int] = {}
+        self.growth_bytes = 1 << 20
         self.forces_asked_for, self.log_bytes, self.flipped_back = 7, 100_000, -1
         self.links: dict[str, tuple[LinkSet, str, Mapping[str, int | str]]] = {}
         self.answer_ms, self.proxied_connections, self.frames = 3, 2, (5, 1)
@@ -132,6 +135,18 @@ class World:
 
     def wipe(self, node: str) -> None:
         self.files[node] = 0
+
+    def keep_disk(self, node: str) -> None:
+        self.kept_ends[node] = self.log_end(node)
+
+    def put_disk_back(self, node: str) -> None:
+        self.log_ends[node] = self.kept_ends.get(node, 0)
+
+    def log_end(self, node: str, beyond: int = -1, patience_ns: int = 0) -> int:
+        """It grows while somebody waits for it."""
+        if patience_ns and self.states[node] == "running":
+            self.log_ends[node] = self.log_end(node) + self.growth_bytes
+        return self.log_ends.get(node, self.log_bytes)
 
     def copy_disk(self, source: str, target: str) -> None:
         self.files[target] = self.disk_files(source)

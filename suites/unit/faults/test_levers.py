@@ -18,7 +18,11 @@ ON = {
     **{do: "brokers" for do, verb in VERBS.items() if verb.least_nodes > 1},
     "adopt_slave": "one of masters",
 }
-OPTIONS = {"reconfigure": {"set": "flushIntervalCommitLog=200"}, "damage_files": {"of": "consume-queue"}}
+OPTIONS = {
+    "reconfigure": {"set": "flushIntervalCommitLog=200"},
+    "damage_files": {"of": "consume-queue"},
+    "return_stale": {"behind": "1KiB"},
+}
 
 
 @pytest.mark.parametrize("do", VERBS)

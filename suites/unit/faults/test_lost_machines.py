@@ -71,3 +71,37 @@ def test_a_slave_of_another_broker_is_refused(world, fault) -> None:
     with pytest.raises(InjectionFailed, match="broker-b-1 is no slave of broker-a-0, which has broker-a-1"):
         world.drive(injector)
     assert acts(world) == []
+
+
+def stale(fault):
+    return fault("return_stale", "slave(broker-a)", at="5s", hold="2s", behind="64KiB")
+
+
+def test_a_slave_comes_back_from_an_older_copy_of_its_disk(world, fault) -> None:
+    world.drive(world.injector(stale(fault)))
+    slave = "broker-a-1"
+    assert [call for call, node in world.calls if node == slave] == [
+        "kill", "keep_disk", "start", "kill", "put_disk_back", "start",
+    ]  # fmt: skip
+    assert world.told(1, 3)[2] == ("probe", 1)
+    seen = {"before": "running", "now": "dead", "log_before": 100_000 + (1 << 20), "position": 100_000}
+    assert world.detail("f1", "probe") == seen
+    assert world.is_whole()
+
+
+@pytest.mark.parametrize("why", ["it did not grow", "it was not put back"])
+def test_a_log_that_ends_where_it_did_is_not_stale(world, fault, why: str) -> None:
+    if why == "it did not grow":
+        world.growth_bytes = (64 << 10) - 1
+    else:
+        world.broken["put_disk_back"] = None
+    world.drive(world.injector(stale(fault)))
+    assert world.told(1, 3)[2] == ("probe", 0)
+    assert "did not grow" in world.detail("f1", "probe")["reason"]
+    assert world.is_whole()
+
+
+def test_a_master_does_not_come_back_stale(world, fault) -> None:
+    with pytest.raises(InjectionFailed, match="not broker-a-0, broker-b-0"):
+        world.drive(world.injector(fault("return_stale", "brokers", behind="1KiB")))
+    assert "keep_disk" not in dict(world.calls)

@@ -30,6 +30,8 @@ ACTS = [
     ("flip_log", (NODE, 512), "log_flipped"),
     ("change_file", (NODE, "f", 0, b"x"), "file_changed"),
     ("cut_file", (NODE, "f", -1), "file_cut"),
+    ("keep_disk", (NODE,), "disk_kept"),
+    ("put_disk_back", (NODE,), "disk_put_back"),
     ("reconfigure", (NODE, {}), "reconfigured"),
     ("fill_disk", (NODE, 1), "disk_filled"),
     ("empty_disk", (NODE,), "disk_emptied"),

@@ -175,6 +175,7 @@ def test_the_sector_lies_so_far_before_the_end(
 ) -> None:
     folder = log(tmp_path, *written)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert decay.log_end(folder) == max((n * (1 << 20) + w for n, w in enumerate(written) if w), default=0)
     assert decay.flip_log(folder, back) == position
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     changed = [

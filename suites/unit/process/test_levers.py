@@ -58,6 +58,23 @@ def test_a_dead_node_is_reconfigured_and_starts_with_that(world: TinyWorld) -> N
     assert world.ask("echo moved") == b"moved"
 
 
+def test_a_disk_that_was_kept_is_put_back_whole(island: TinyWorld) -> None:
+    levers, node = island.levers, "broker-a-0"
+    island.ask("drop older")
+    with pytest.raises(InjectionFailed, match="runs"):
+        island.do(levers.keep_disk, node)
+    island.do(levers.kill, node)
+    island.do(levers.keep_disk, node)
+    files = levers.disk_files(node)
+    island.start(node)
+    island.ask("drop newer")
+    island.do(levers.kill, node)
+    island.do(levers.put_disk_back, node)
+    assert levers.disk_files(node) == files
+    island.start(node)
+    assert island.ask("read") == b"older "
+
+
 def test_a_full_disk_has_no_room_for_the_node_until_it_is_emptied(island: TinyWorld) -> None:
     levers = island.levers
     free, size = levers.disk_space("broker-a-0")

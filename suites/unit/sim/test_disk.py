@@ -612,3 +612,15 @@ def test_a_file_that_decay_took_does_not_come_back_with_a_power_cut() -> None:
     assert bench.disk.free_bytes == free + CHUNK
     bench.disk.cut_power()
     assert bench.disk.files("") == []
+
+
+def test_what_was_kept_of_a_disk_is_all_there_is_once_it_is_put_back() -> None:
+    bench = Bench()
+    bench.disk.write("f", 0, b"older")
+    kept = bench.disk.kept()
+    bench.disk.write("f", 0, b"newer, and longer")
+    bench.disk.write("g", 0, b"later")
+    bench.disk.become(kept)
+    bench.disk.cut_power()
+    assert bench.disk.files("") == ["f"]
+    assert bench.content() == b"older"

@@ -13,7 +13,11 @@ from faults.catalogue import VERBS
 from faults.effects import HOW
 from faults.effects import Effect as OfVerb
 
-REQUIRED: Mapping[str, Mapping[str, str]] = {"reconfigure": {"set": "a=b"}, "damage_files": {"of": "consume-queue"}}
+REQUIRED: Mapping[str, Mapping[str, str]] = {
+    "reconfigure": {"set": "a=b"},
+    "damage_files": {"of": "consume-queue"},
+    "return_stale": {"behind": "1KiB"},
+}
 
 
 def recorded(verb: str, **options: str) -> tuple[Effect, ...]:
