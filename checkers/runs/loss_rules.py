@@ -31,6 +31,7 @@ Limits. The slack (contract, by backend) covers late timers and the duration of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,9 +44,10 @@ from checkers.history.spans import Span, back_by, length_ns, union, within
 from checkers.runs.flush_progress import FlushRule, overdue
 from checkers.runs.group_loss import elections_that_lose, judge_group_loss
 from checkers.runs.loss_takers import alive_at, last_seen, takers
+from checkers.runs.mechanisms import SLAVE_AHEAD
 from checkers.runs.replication_bound import acknowledged_alone, copied_until, copy_losses
 from checkers.runs.resurrection import is_returned, judge_returned, returned
-from checkers.runs.unearned_acks import FalseAcks, false_acks
+from checkers.runs.unearned_acks import FalseAcks, false_acks, never_copied
 from checkers.verdict import Anomaly
 
 _NAMED = 20
@@ -223,7 +225,7 @@ def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     cut = replace(cut, kept_to=int(ledger.position[survivors].max(initial=-1)))
     anomalies: list[_Found] = []
     if in_middle.any():
-        anomalies.append(_middle(history, ledger, broker, cut, cut.lost[in_middle], survivors))
+        anomalies += _middles(history, facts, ledger, broker, cut, cut.lost[in_middle], survivors)
     confirmed = _confirmed_by_the_taken(history, facts, ledger, broker, cut, tail)
     if confirmed.any():
         anomalies.append(_although_confirmed(history, facts, ledger, broker, cut, tail[confirmed]))
@@ -283,6 +285,19 @@ def _before_a_survivor(history: History, ledger: Ledger, lost: Ints, survivors: 
         same = survivors[ledger.queue[survivors] == ledger.queue[lost[index]]]
         middle[index] = bool((history.ops.offset[ledger.row[same]] > history.ops.offset[row]).any())
     return middle
+
+
+def _middles(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints
+) -> Iterator[_Found]:
+    """What a slave that was ahead explains, and what nothing does."""
+    known, words = never_copied(history, ledger, broker, cut.fault, lost, data_losses(facts, broker))
+    if len(known):
+        anomaly, _ = _middle(history, ledger, broker, cut, known, survivors)
+        details = {**anomaly.details, "mechanism": SLAVE_AHEAD}
+        yield replace(anomaly, sentence=anomaly.sentence + words, details=details), known
+    if len(rest := np.setdiff1d(lost, known)):
+        yield _middle(history, ledger, broker, cut, rest, survivors)
 
 
 def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints) -> _Found:

@@ -89,7 +89,7 @@ def overtaken(
     master, slave = frozenset(on_master.values()), frozenset(on_slave.values())
     surplus = [message for message in slave - master if message >= 0]
     faults = tuple(
-        (fault, _end_before(history, ledger, broker, fault))
+        (fault, end_before(history, ledger, broker, fault))
         for fault in let_differ(facts, broker)
         if any(_is_old(history, ledger, message, fault) for message in surplus)
     )
@@ -111,7 +111,7 @@ def let_differ(facts: RunFacts, broker: str) -> list[FaultFact]:
     return [fault for fault in differing if facts.hits(fault, broker)]
 
 
-def _end_before(history: History, ledger: Ledger, broker: str, fault: FaultFact) -> int:
+def end_before(history: History, ledger: Ledger, broker: str, fault: FaultFact) -> int:
     """No byte that the master of *broker* stored before *fault* lies at or behind this position."""
     ops = history.ops
     of_broker = np.array([queue >= 0 and history.queues.broker_of(queue) == broker for queue in ops.queue.tolist()])

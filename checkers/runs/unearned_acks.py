@@ -24,6 +24,7 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import Ledger, ack_ns
 from checkers.runs.mechanisms import FAILED_FORCE, SLAVE_AHEAD
+from checkers.runs.slave_ahead import end_before
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,23 @@ def _unforced(
         f"force that failed for a flush."
     )
     return FalseAcks("unforced-ok", lost[own], "SEND_OK although fsync failed", words, FAILED_FORCE)
+
+
+def never_copied(
+    history: History, ledger: Ledger, broker: str, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
+) -> tuple[Ints, str]:
+    """Those of *lost* that lay where the slave whose data took the place by *by* had kept what its master had lost: it
+    was sent what follows its own end only; and how it came to that, in words."""
+    earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and not _is_replaced(cut)]
+    if not _is_replaced(by) or not earlier:
+        return lost[:0], ""
+    cut = earlier[-1]
+    is_new = history.ops.invoke_event[ledger.row[lost]] > cut.inject_event
+    kept = ledger.position[lost] < end_before(history, ledger, broker, cut)
+    words = (
+        f" After {cut.words()} the slave was ahead of its restarted master, and was sent only what follows its own end."
+    )
+    return lost[is_new & kept], words
 
 
 def _uncopied(

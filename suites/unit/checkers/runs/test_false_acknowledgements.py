@@ -188,3 +188,31 @@ def test_a_bad_sector_takes_its_own_record_and_what_follows(sector: int, allowed
     lost = only(flipped(sector), "lost")
     assert lost.details["count"] == 3
     assert lost.allowed == allowed, lost.sentence
+
+
+@pytest.mark.parametrize(
+    ("first", "position", "way"),
+    [
+        ("cut_power", 1000, "slave-ahead"),
+        ("flip_bits", 1000, "slave-ahead"),
+        ("kill", 1000, ""),  # a kill takes nothing: the slave was never ahead
+        ("cut_power", 9000, ""),  # behind all that the slave can have kept
+    ],
+)
+def test_the_middle_of_a_log_that_a_slave_was_never_sent(first: str, position: int, way: str) -> None:
+    """Messages 0 to 3; the master is back without 1 to 3, which its slave has; 4 takes the place of 1, 5 lies behind;
+    the slave's data takes the master's place: 4 is gone, and 5 is there."""
+    build = Build()
+    for message in range(4):
+        build.send(10 * message, 10 * message + 1, message, message)
+    build.fault(first, "broker-a-0", 100, 101, heal=200)
+    build.send(30_000, 30_001, 4, 1, position=position)
+    build.send(30_002, 30_003, 5, 4, position=10_000)
+    build.fault("adopt_slave", "broker-a-0", 40_000, 40_001, heal=42_000, fault="f2")
+    build.drain(90_000, 90_001, 0, [0, 1, 2, 3, 5])
+    build.drained(90_002, 5)
+    mode = "multi-master-multi-slave-async"
+    verdict = check_accounting(build.history(), build.facts(mode=mode, nodes={"broker-a-0": {}, "broker-a-1": {}}))
+    (middle,) = [anomaly for anomaly in verdict.anomalies if anomaly.kind == "lost-in-middle"]
+    assert (middle.details["count"], middle.details.get("mechanism", "")) == (1, way), middle.sentence
+    assert ("was sent only what follows its own end" in middle.sentence) is bool(way)
