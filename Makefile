@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile kills museum mutation cluster benchmarks docs clean
+.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile kills museum mutation coverage cluster benchmarks docs clean
 
 HISTORIES ?= 1000000
 STATES ?= 1000000
@@ -18,6 +18,7 @@ help:
 	@echo 'make kills       the harness is killed at 200 random moments: nothing is left after heal (an hour, root)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make mutation    400 small changes of the reference: how many are noticed? (goes on where it was; three hours)'
+	@echo 'make coverage    which requests, answers, branches and faults do all units exercise, and which none? (15 min)'
 	@echo 'make cluster     lake, campaign, re-check on a Spark cluster on this machine; an executor is killed'
 	@echo 'make benchmarks  speed and memory, as ratios'
 	@echo 'make docs        the generated pages'
@@ -67,6 +68,10 @@ museum: .venv/.mqchaos-setup
 mutation: .venv/.mqchaos-setup
 	.venv/bin/python -m harness.cli mutate
 	.venv/bin/python scripts/detection_page.py --take mutation
+
+coverage: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.exercise.record
+	.venv/bin/python scripts/coverage_page.py
 
 cluster: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.cluster

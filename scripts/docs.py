@@ -15,6 +15,7 @@ def main() -> int:
     _python("scripts/promises_page.py")
     _python("scripts/conformance_page.py")
     _python("scripts/detection_page.py")
+    _python("scripts/coverage_page.py")
     _python("scripts/draw_checkers.py")
     _python("-m", "suites.museum.page")
     page = _python("-m", "harness.cli", "list", "faults", "--markdown")

@@ -3,6 +3,7 @@
     promises.jsonl       claims, by scenario, backend and target     conformance.jsonl    probes, by test and lane
     museum.jsonl         planted bugs and their twins                mutants.jsonl        small changes, by mutant
     detection.jsonl      scores of whole measurements                executed.jsonl       what units execute, by module
+    exercised.jsonl      requests, answers, branches, faults         fault_table.jsonl    faults by backend, probed
 
 Question: how does a recording that changed one outcome make a diff of one line?
 
