@@ -16,6 +16,7 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
                          tables (topics, groups, offsets)
     slows                everything passes between left and right, late, or not all of it; connections were reset once
     resets               every connection between left and right was reset once
+    fails-writes         every write fails
     fails-forces         every force fails and writes nothing
     delays-forces        every force reaches the disk, and ends, later (the probe says by how much)
     holds-forces         no force reaches the disk, or ends, before the heal
@@ -48,6 +49,7 @@ Does = Literal[
     "resets",
     "takes",
     "damages",
+    "fails-writes",
     "fails-forces",
     "delays-forces",
     "holds-forces",

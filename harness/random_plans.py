@@ -144,6 +144,8 @@ class _Drawer:
         connections, and so one that can be reset, is known of a master only."""
         if any(option.required for option in verb.options.values()) or does(verb, "promotes"):
             return False
+        if does(verb, "fails-writes"):  # until its heal nothing of it can be judged together with another
+            return False
         if verb.least_nodes > 1 and not (self.mode.roles_move and self.row.slaves + 1 >= verb.least_nodes):
             return False
         if (does(verb, "takes", "damaged") or does(verb, "resets")) and self.mode.roles_move:

@@ -9,6 +9,7 @@ bring it about, whoever of them came first:
     down          from the act that ends it (as the history tells of nodes, else of faults) to its next start
     frozen        from the act to the heal; a process that is started anew is not frozen any more
     unforced      every force fails: from the act to the heal, or to the next start
+    unwritten     every write fails: likewise
     stalled       no force ends: likewise
     forces_late   forces end later: by how much, at most, within a span
     full          no space on its disk
@@ -66,6 +67,10 @@ class Conditions:
     def unforced(self, node: str) -> list[Span]:
         """When every force failed."""
         return self._while_it_runs(node, "fails-forces")
+
+    def unwritten(self, node: str) -> list[Span]:
+        """When every write failed: what it had taken before, it cannot enter into its queues."""
+        return self._while_it_runs(node, "fails-writes")
 
     def stalled(self, node: str) -> list[Span]:
         """When no force ended."""

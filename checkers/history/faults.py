@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,8 +87,8 @@ class FaultFact:
         return any(e.does == what and e.at == at and (not how or e.how in how) for e in self.effects)
 
     def takes(self) -> str:
-        """Which data it takes: unforced, damaged, all or replaced; empty if none."""
-        return next((effect.how for effect in self.effects if effect.does == "takes"), "")
+        """Which data it takes when it strikes: unforced, damaged, all or replaced; empty if none."""
+        return next((effect.how for effect in self.effects if effect.does == "takes" and effect.at == "act"), "")
 
     def takes_tables(self) -> bool:
         """Whether the tables of what it hits (topics, groups, offsets) may be those of some time before, or none."""
@@ -133,12 +133,25 @@ class FaultFact:
 
 
 def faults_of(events: Events) -> tuple[FaultFact, ...]:
-    """Every fault that was injected, in the order of injection."""
+    """Every fault that was injected, in the order of injection; what one takes with its heal is a loss of its own."""
     rows: dict[str, list[int]] = {}
     for row in events.kind.mask("fault").nonzero()[0].tolist():
         rows.setdefault(events.fault[row], []).append(row)
-    facts = [_fault(events, fault, own) for fault, own in rows.items()]
-    return tuple(sorted((fact for fact in facts if fact is not None), key=lambda fact: fact.inject_ns))
+    found = (_fault(events, fault, own) for fault, own in rows.items())
+    facts = [fact for fact in found if fact is not None]
+    taken = [_taken_by_heal(events, fact) for fact in facts if fact.does("takes", at="heal")]
+    return tuple(sorted([*facts, *(fact for fact in taken if fact is not None)], key=lambda fact: fact.inject_ns))
+
+
+def _taken_by_heal(events: Events, fact: FaultFact) -> FaultFact | None:
+    """What *fact* takes when it is healed, as a fault of that moment; ``None``: it was not, or had done nothing."""
+    if fact.heal_ns == NEVER_NS or fact.effective == 0:
+        return None
+    is_heal = events.kind.mask("fault") & events.step.mask("heal") & (events.ns == fact.heal_ns)
+    heal = next(row for row in is_heal.nonzero()[0].tolist() if events.fault[row] == fact.fault)
+    effects = tuple(replace(e, at="act") for e in fact.effects if e.does == "takes" and e.at == "heal")
+    ns, event = fact.heal_ns, int(events.event[heal])
+    return replace(fact, begin_ns=ns, inject_ns=ns, begin_event=event, inject_event=event, recorded=effects)
 
 
 def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:

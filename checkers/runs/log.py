@@ -27,7 +27,7 @@ import numpy as np
 from checkers.history.columns import NEVER, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.spans import length_ns
+from checkers.history.spans import length_ns, union
 from checkers.logs.columns import ACKED, Claims, LogInput, LogViolation
 from checkers.logs.content import EMPTY, Content
 from checkers.logs.contradictions import look_at_each
@@ -339,5 +339,6 @@ def _instant(history: History, event: int) -> tuple[int, int]:
 
 
 def _standstill_ns(facts: RunFacts, broker: str, begin: int, end: int) -> int:
-    """How much of [begin, end] the master of *broker* did nothing."""
-    return length_ns(facts.of_master(broker, facts.conditions.still), begin, end)
+    """How much of [begin, end] the master of *broker* did nothing, or could write nothing."""
+    still = facts.of_master(broker, facts.conditions.still)
+    return length_ns(union(still, facts.of_master(broker, facts.conditions.unwritten)), begin, end)

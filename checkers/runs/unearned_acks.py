@@ -68,8 +68,9 @@ def _unforced(
         own |= (acked > fault.begin_ns) & (acked < fault.heal_ns)
     if own.any():  # a recovery ends before the first record that is not whole, and takes what was forced behind it
         own |= ledger.position[lost] > ledger.position[lost[own]].min()
+    of_them = f" ({before[-1].failed} of them)" if before[-1].failed else ""
     words = (
-        f"From {before[-1].words()} on every force failed with EIO ({before[-1].failed} of them): the broker takes a "
+        f"From {before[-1].words()} on every force failed with EIO{of_them}: the broker takes a "
         f"force that failed for a flush."
     )
     return FalseAcks("unforced-ok", lost[own], "SEND_OK although fsync failed", words, FAILED_FORCE)

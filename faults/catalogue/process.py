@@ -99,9 +99,11 @@ def _pause(levers: Levers, strike: Strike) -> Facts:
 
 def _resume(levers: Levers, strike: Strike, facts: Facts) -> None:
     """Whatever its state reads, unless it is dead: a stop that waits for the end of an fsync is not to be seen yet, and
-    to go on harms nobody who runs."""
+    to go on harms nobody who runs. Who was dead when it struck, and was started and paused by another since, ends its
+    pause with the last of them."""
     for node in strike.left:
-        if facts.get("before", {}).get(node) != "dead" and levers.state(node) != "dead":
+        state, was_dead = levers.state(node), facts.get("before", {}).get(node) == "dead"
+        if state == "paused" or (state != "dead" and not was_dead):
             levers.resume(node)
 
 

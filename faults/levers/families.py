@@ -105,6 +105,18 @@ class PowerLevers(Nodes, Protocol):
     def power_cut_lost(self, node: str) -> int:
         """Witness of the last power cut: bytes (simulator) or files changed (ext4) that the platter lacked; ≥ 0."""
 
+    @act("disk_died")
+    def kill_disk(self, node: str) -> None:
+        """From now on every write and force of the node's disk fails with EIO; the process goes on."""
+
+    @act("disk_mended")
+    def mend_disk(self, node: str) -> None:
+        """The node is dead: its disk works again and has what had been forced when it died. No error if it had not."""
+
+    def write_error(self, node: str) -> str:
+        """The name of the error with which a write of our own to the node's disk fails (``EIO``); empty: it does
+        not."""
+
 
 class ForceLevers(Nodes, Protocol):
     """Forces (fsync, fdatasync, msync) of a running process fail, or are late. One of the two at a time."""

@@ -148,6 +148,15 @@ def detach(image: Path) -> bool:
     return bool(devices)
 
 
+def write_error(folder: Path) -> str:
+    """The name of the error with which a write there fails; empty: it does not."""
+    try:
+        _try_write(folder)
+    except OSError as error:
+        return errno.errorcode.get(error.errno or 0, str(error))
+    return ""
+
+
 def _try_write(folder: Path) -> None:
     probe = folder / ".probe"
     descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

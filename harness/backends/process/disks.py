@@ -45,6 +45,12 @@ class Disks(Protocol):
         """End *process* (``None``: it is dead already) and lose what was not forced; the disk is usable on return.
         *killed* is called when it was sent SIGKILL."""
 
+    def die(self, node: str) -> None:
+        """Every write and force fails from now on, and nothing more reaches the platter."""
+
+    def revive(self, node: str) -> None:
+        """The disk works again, with what the platter has; no process of the node runs."""
+
     def check_room(self) -> None:
         """``OSError`` (ENOSPC) if nodes cannot write, and no fault of ours is the reason."""
 
@@ -82,9 +88,15 @@ class ImageDisks:
         loopfs.cut_power(folder)
         if process is not None:
             _kill(node, process, killed)
-        loopfs.unmount(folder)
-        loopfs.mount_device(self._devices[node], folder)
+        self.revive(node)
         return witness.lost_between(before, witness.take_snapshot(folder))
+
+    def die(self, node: str) -> None:
+        loopfs.cut_power(self._folder(node))
+
+    def revive(self, node: str) -> None:
+        loopfs.unmount(self._folder(node))
+        loopfs.mount_device(self._devices[node], self._folder(node))
 
     def check_room(self) -> None:
         _check_room(self._scratch)
@@ -118,6 +130,12 @@ class FolderDisks:
 
     def cut_power(self, node: str, process: pidfd.ProcessId | None, killed: Callable[[], None]) -> witness.Loss:
         raise LeverRefused("a power cut needs a disk of its own for every node", self._why)
+
+    def die(self, node: str) -> None:
+        raise LeverRefused("a disk that dies must be one of its own for every node", self._why)
+
+    def revive(self, node: str) -> None:
+        """It never died by our doing."""
 
     def check_room(self) -> None:
         _check_room(self._scratch)

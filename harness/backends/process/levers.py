@@ -20,7 +20,7 @@ from time import monotonic
 
 from faults.errors import InjectionFailed
 from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
-from faults.mechanisms import decay, faketime, pidfd, sockets, undo
+from faults.mechanisms import decay, faketime, loopfs, pidfd, sockets, undo
 from harness.backends.process.contents import change, copy_forced, cut, empty, files_of, find, part_of
 from harness.backends.process.disks import DEATH_TIMEOUT_S, Disks, hold_still, space_of
 from harness.backends.process.forces import Forces
@@ -109,6 +109,15 @@ class ProcessLevers:
 
     def power_cut_lost(self, node: str) -> int:
         return self._server(node).last_cut_lost
+
+    def kill_disk(self, node: str) -> None:
+        self._disks.die(self._server(node).name)
+
+    def mend_disk(self, node: str) -> None:
+        self._disks.revive(self._dead(node).name)
+
+    def write_error(self, node: str) -> str:
+        return loopfs.write_error(self._server(node).data)
 
     def fail_forces(self, node: str) -> None:
         self._forces.fail(self._server(node).name, self._living(node))

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
-from errno import EIO, ENOENT, ENOSPC, errorcode
+from errno import EIO, ENOENT, ENOSPC, EROFS, errorcode
 from itertools import takewhile
 from os import strerror
 from random import Random
@@ -331,6 +331,11 @@ class SimDisk:
         survival = draw_survival(self.rng, self.model, self._scheduler.now)
         self.settle(survival.journal_horizon_ns, survival.data_horizon_ns)
         report = survival.apply(self)
+        self.lose_cache()
+        return report
+
+    def lose_cache(self) -> None:
+        """Only what is on the platter is there any more."""
         self.names = dict(self.platter_names)
         self.journal, self.dirty = [], {}
         self._era += 1
@@ -339,7 +344,12 @@ class SimDisk:
             inode.content = inode.platter.copy()
             inode.pending, inode.pending_bytes, inode.limbo, inode.born = [], 0, [], 0
         self._count_space()
-        return report
+
+    def write_error(self) -> str:
+        """The name of the error with which a small write would fail now; empty: it would not."""
+        if self.faults is not None and (self.faults.dead or self.faults.read_only):
+            return errorcode[EIO if self.faults.dead else EROFS]
+        return errorcode[ENOSPC] if self.free_bytes < CHUNK else ""
 
     def wipe(self) -> None:
         """An empty disk in place of this one."""

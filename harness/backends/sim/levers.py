@@ -215,7 +215,17 @@ class SimLevers:
 
     def kill_disk(self, node: str) -> None:
         """Every change and sync fails with EIO; reads go on."""
-        self._faults(node).dead = True
+        self._faults(self._server(node, "kill the disk of").name).dead = True
+
+    def mend_disk(self, node: str) -> None:
+        """Refused while the process runs."""
+        home = self._dead(node, "mend the disk of")
+        if home.disk.faults is not None and home.disk.faults.dead:
+            home.disk.faults.dead = False
+            home.disk.lose_cache()
+
+    def write_error(self, node: str) -> str:
+        return self._server(node, "write to the disk of").disk.write_error()
 
     def repair_disk(self, node: str) -> None:
         """Undo every defect but a full disk; syncs that hang end."""

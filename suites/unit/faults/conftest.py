@@ -43,6 +43,7 @@ class World:
         self.ahead_ms: dict[str, int] = {}
         self.failing: dict[str, int] = {}
         self.mended: dict[str, int] = {}
+        self.dead_disks: set[str] = set()
         self.log_ends: dict[str, int] = {}
         self.kept_ends: dict[str, int] = {}
         self.growth_bytes = 1 << 20
@@ -94,6 +95,15 @@ class World:
 
     def power_cut_lost(self, node: str) -> int:
         return self.lost.get(node, 0)
+
+    def kill_disk(self, node: str) -> None:
+        self.dead_disks.add(node)
+
+    def mend_disk(self, node: str) -> None:
+        self.dead_disks.discard(node)
+
+    def write_error(self, node: str) -> str:
+        return "EIO" if node in self.dead_disks else ""
 
     def fail_forces(self, node: str) -> None:
         self.failing[node] = self.forces_asked_for

@@ -122,3 +122,34 @@ def test_a_node_whose_forces_nobody_held_was_not_hit(world, fault, verb: str) ->
 def test_a_delay_that_is_none_is_refused(fault, delay: str) -> None:
     with pytest.raises(PlanError):
         fault("slow_disk", "master(broker-a)", at="5s", delay=delay)
+
+
+def dead_disk(fault):
+    return fault("dead_disk", "master(broker-a)", at="5s", hold="4s")
+
+
+def test_a_disk_dies_under_its_node_and_comes_back_with_a_start(world, fault) -> None:
+    world.drive(world.injector(dead_disk(fault)))
+    assert world.calls == [("kill_disk", MASTER), ("kill", MASTER), ("mend_disk", MASTER), ("start", MASTER)]
+    assert world.detail("f1", "probe") == {"before": "running", "error_before": "", "error_now": "EIO"}
+    assert steps(world) == [("resolve", 1), ("inject", -1), ("probe", 1), ("heal", -1), ("heal_probe", 1)]
+    assert world.is_whole()
+
+
+@pytest.mark.parametrize("why", ["it still takes writes", "it took none before", "nobody runs"])
+def test_a_disk_that_answers_as_it_did_is_not_dead(world, fault, why: str) -> None:
+    if why == "it still takes writes":
+        world.broken["kill_disk"] = None
+    elif why == "it took none before":
+        world.dead_disks.add(MASTER)
+    else:
+        world.states[MASTER] = "dead"
+    world.drive(world.injector(dead_disk(fault)))
+    assert ("probe", 0) in steps(world)
+
+
+def test_a_disk_that_stays_dead_is_told(world, fault) -> None:
+    world.broken["mend_disk"] = None
+    world.drive(world.injector(dead_disk(fault)))
+    assert steps(world)[-1] == ("heal_probe", 0)
+    assert world.detail("f1", "heal_probe") == {"now": "running", "error_now": "EIO"}

@@ -31,6 +31,8 @@ ACTS = [
     ("change_file", (NODE, "f", 0, b"x"), "file_changed"),
     ("cut_file", (NODE, "f", -1), "file_cut"),
     ("keep_disk", (NODE,), "disk_kept"),
+    ("kill_disk", (NODE,), "disk_died"),
+    ("mend_disk", (NODE,), "disk_mended"),
     ("put_disk_back", (NODE,), "disk_put_back"),
     ("reconfigure", (NODE, {}), "reconfigured"),
     ("fill_disk", (NODE, 1), "disk_filled"),
@@ -73,7 +75,14 @@ def test_every_act_of_a_node_in_every_family_is_in_this_table() -> None:
 def test_looking_is_no_act_and_a_log_that_was_not_reached_was_not_flipped() -> None:
     events = LeverEvents(World(), clock())
     levers = events.levers
-    looks = (levers.state, levers.properties, levers.disk_space, levers.clock_ahead, levers.disk_files)
+    looks = (
+        levers.state,
+        levers.properties,
+        levers.disk_space,
+        levers.clock_ahead,
+        levers.disk_files,
+        levers.write_error,
+    )
     for look in (*looks, levers.power_cut_lost, levers.forces_hit, levers.count_forces_hit):
         look(NODE)
     assert levers.flip_log(NODE, 1 << 30) == -1

@@ -75,6 +75,20 @@ def test_a_disk_that_was_kept_is_put_back_whole(island: TinyWorld) -> None:
     assert island.ask("read") == b"older "
 
 
+def test_a_disk_that_dies_fails_every_write_until_it_is_mended(island: TinyWorld) -> None:
+    levers, node = island.levers, "broker-a-0"
+    island.do(levers.kill_disk, node)
+    assert (levers.write_error(node), levers.write_error("broker-b-0"), levers.state(node)) == ("EIO", "", "running")
+    with pytest.raises(InjectionFailed, match="runs"):
+        island.do(levers.mend_disk, node)
+    island.do(levers.kill, node)
+    island.do(levers.mend_disk, node)
+    assert levers.write_error(node) == ""
+    island.start(node)
+    island.ask("drop written")
+    assert island.ask("read") == b"written "
+
+
 def test_a_full_disk_has_no_room_for_the_node_until_it_is_emptied(island: TinyWorld) -> None:
     levers = island.levers
     free, size = levers.disk_space("broker-a-0")

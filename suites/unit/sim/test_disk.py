@@ -624,3 +624,19 @@ def test_what_was_kept_of_a_disk_is_all_there_is_once_it_is_put_back() -> None:
     bench.disk.cut_power()
     assert bench.disk.files("") == ["f"]
     assert bench.content() == b"older"
+
+
+def test_a_disk_that_is_mended_has_what_was_forced_when_it_died() -> None:
+    bench = Bench()
+    bench.disk.write("f", 0, b"forced")
+    bench.sync()
+    bench.run()
+    bench.disk.write("f", 0, b"in the cache")
+    assert bench.disk.write_error() == ""
+    bench.disk.faults = DiskFaults()
+    bench.disk.faults.dead = True
+    assert bench.disk.write_error() == "EIO"
+    assert bench.content() == b"in the cache"
+    bench.disk.faults.dead = False
+    bench.disk.lose_cache()
+    assert (bench.content(), bench.disk.write_error()) == (b"forced", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.history.faults import faults_of
-from suites.unit.checkers.build import Build
+from suites.unit.checkers.build import MS, Build
 
 
 @pytest.mark.parametrize(("probe", "failed", "effective"), [(-1, 3, 1), (-1, 0, -1), (0, 3, 0), (1, 0, 1)])
@@ -17,3 +17,31 @@ def test_forces_that_failed_later_answer_a_probe_that_could_not_tell(probe: int,
     (fault,) = faults_of(build.history().events)
     assert (fault.effective, fault.failed) == (effective, failed)
     assert fault.took_effect_on("broker-a-0") is (effective != 0)
+
+
+def dead_disk(*, bit: int = 1, heal: int | None = 40) -> Build:
+    """A fault that takes with its heal what was not forced."""
+    build = Build()
+    effects = [{"does": "fails-writes", "at": "act"}, {"does": "takes", "how": "unforced", "at": "heal"}]
+    build.event(10, "fault", "resolve", "broker-a-0", "f1", 1, do="?", left=["broker-a-0"], right=[], effects=effects)
+    build.event(11, "fault", "inject", "broker-a-0", "f1")
+    build.event(11, "fault", "probe", "broker-a-0", "f1", bit)
+    if heal is not None:
+        build.event(heal, "fault", "heal", "broker-a-0", "f1")
+        build.event(heal, "fault", "heal_probe", "broker-a-0", "f1", 1)
+    return build
+
+
+def test_what_is_taken_with_a_heal_is_a_loss_of_that_moment() -> None:
+    history = dead_disk().history()
+    fails, takes = faults_of(history.events)
+    assert (fails.harm, fails.takes(), fails.begin_ns) == ("disk-dead", "", 10 * MS)
+    assert (takes.harm, takes.takes(), takes.begin_ns, takes.inject_ns) == ("power-cut", "unforced", 40 * MS, 40 * MS)
+    assert history.events.step[history.events.event.tolist().index(takes.inject_event)] == "heal"
+    assert (takes.fault, takes.left, takes.effective) == ("f1", ("broker-a-0",), 1)
+
+
+@pytest.mark.parametrize(("bit", "heal"), [(0, 40), (1, None)])
+def test_what_did_nothing_or_was_never_healed_takes_nothing(bit: int, heal: int | None) -> None:
+    (fault,) = faults_of(dead_disk(bit=bit, heal=heal).history().events)
+    assert fault.takes() == ""
