@@ -136,7 +136,11 @@ def _capabilities() -> list[Finding]:
         can = row.capabilities()
         lacks = can.lacks()
         well = ", ".join(family for family in can.servers if family not in lacks)
-        findings.append(Finding(f"backend {row.name}", "ok" if well else "missing", f"can: {well or 'nothing'}"))
+        findings.append(
+            Finding(f"backend {row.name}", "ok", f"can: {well}")
+            if well
+            else Finding(f"backend {row.name}", "missing", "can: nothing", "the next lines say what each part lacks")
+        )
         findings += [
             Finding(f"{row.name}: {family}", "missing", lack, "until then its faults are refused, with this reason")
             for family, lack in lacks.items()
