@@ -112,22 +112,22 @@ class _State:
         none = np.zeros(0, dtype=np.int64)
         return _State(none, none, none, none)
 
-    def after(self, told: Told, epoch: int, cut: int) -> _State:
+    def after(self, told: Told, epoch: int, truncation: int) -> _State:
         """Truncated at *cut*, then what the epoch says."""
-        size = max(cut, len(told.value))
+        size = max(truncation, len(told.value))
         value, acked = np.full(size, NOT_TOLD, dtype=np.int64), np.full(size, -1, dtype=np.int64)
         due, begin = np.full(size, NEVER, dtype=np.int64), np.full(size, epoch, dtype=np.int64)
         for column, old in ((value, self.value), (acked, self.acked), (due, self.due), (begin, self.begin)):
-            column[:cut] = old[:cut]
-        kept = min(cut, len(told.value))
+            column[:truncation] = old[:truncation]
+        kept = min(truncation, len(told.value))
         value[:kept] = np.where(value[:kept] == NOT_TOLD, told.value[:kept], value[:kept])
         for column, new in ((value, told.value), (acked, told.acked), (due, told.due)):
-            column[cut : len(new)] = new[cut:]
+            column[truncation : len(new)] = new[truncation:]
         return _State(value, acked, due, begin)
 
-    def open_above(self, cut: int) -> tuple[Ints, Ints, Ints, Ints]:
+    def open_above(self, truncation: int) -> tuple[Ints, Ints, Ints, Ints]:
         """Value, latest time, offset and first epoch of the lives from *cut* on that no acknowledgement explains."""
-        one = cut + np.flatnonzero(self.acked[cut:] < 0)
+        one = truncation + np.flatnonzero(self.acked[truncation:] < 0)
         return self.value[one], self.due[one], one, self.begin[one]
 
 
@@ -159,14 +159,14 @@ class _Search:
             if not self.shortage.needed and epoch >= self.shortage.epoch:
                 self.shortage = Shortage(epoch, high)
             return None
-        for cut in (high, *self._earlier(epoch, state, high)):
+        for truncation in (high, *self._earlier(epoch, state, high)):
             self.left -= len(state.value) + len(self.told[epoch].value) + 1
             if self.left < 0:
                 return None
-            after = state.after(self.told[epoch], epoch, cut)
-            rest = self.try_from(epoch + 1, after, (*ended, state.open_above(cut)))
+            after = state.after(self.told[epoch], epoch, truncation)
+            rest = self.try_from(epoch + 1, after, (*ended, state.open_above(truncation)))
             if rest is not None:
-                return [cut, *rest]
+                return [truncation, *rest]
         return None
 
     def _contradiction(self, epoch: int, state: _State) -> int:
@@ -182,14 +182,14 @@ class _Search:
 
     def _earlier(self, epoch: int, state: _State, high: int) -> list[int]:
         """Other offsets at which it can help to truncate: where a send may begin that turns up later."""
-        cuts = []
+        truncations = []
         for offset, value, again in self.returns[epoch]:
             if self.keep[epoch] <= offset < high:
                 first = int(self.first_try(np.array([value]))[0])
                 old = int(state.value[offset])
                 if again or (old not in (NOT_TOLD, value)) or (old == NOT_TOLD and first > state.due[offset]):
-                    cuts.append(offset)
-        return sorted(set(cuts), reverse=True)
+                    truncations.append(offset)
+        return sorted(set(truncations), reverse=True)
 
     def _sends_suffice(self, lives: tuple[tuple[Ints, ...], ...]) -> bool:
         """Whether each life without an acknowledgement gets a send; ``chosen`` then says which."""
@@ -276,12 +276,12 @@ def _returns(told: Sequence[Told], search: _Search) -> list[list[tuple[int, int,
     return found
 
 
-def _lives(told: Sequence[Told], cuts: list[int], search: _Search) -> Lives:
+def _lives(told: Sequence[Told], truncations: list[int], search: _Search) -> Lives:
     """All lives under the chosen truncations; the open ones in the order in which the search met them."""
     state, parts = _State.empty(), []
     for epoch, one in enumerate(told):
-        parts.append(_ended(state, cuts[epoch], epoch - 1))
-        state = state.after(one, epoch, cuts[epoch])
+        parts.append(_ended(state, truncations[epoch], epoch - 1))
+        state = state.after(one, epoch, truncations[epoch])
     parts.append(_ended(state, 0, len(told) - 1))
     offset, value, row, begin, last, due = (np.concatenate(column) for column in zip(*parts, strict=True))
     open_ = np.flatnonzero(row < 0)
@@ -290,7 +290,14 @@ def _lives(told: Sequence[Told], cuts: list[int], search: _Search) -> Lives:
     return Lives(offset, value, row, begin, last, due)
 
 
-def _ended(state: _State, cut: int, last: int) -> tuple[Ints, ...]:
-    one = np.arange(cut, len(state.value), dtype=np.int64)
+def _ended(state: _State, truncation: int, last: int) -> tuple[Ints, ...]:
+    one = np.arange(truncation, len(state.value), dtype=np.int64)
     ended = np.full(len(one), last, dtype=np.int64)
-    return one, state.value[cut:], state.acked[cut:].copy(), state.begin[cut:], ended, state.due[cut:]
+    return (
+        one,
+        state.value[truncation:],
+        state.acked[truncation:].copy(),
+        state.begin[truncation:],
+        ended,
+        state.due[truncation:],
+    )

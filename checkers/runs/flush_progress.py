@@ -43,10 +43,10 @@ class FlushRule:
     file_bytes: int = DEFAULT_FILE_BYTES
 
     @staticmethod
-    def of(facts: RunFacts, broker: str, cut_ns: int) -> FlushRule:
+    def of(facts: RunFacts, broker: str, loss_ns: int) -> FlushRule:
         """From the node's own properties, with RocketMQ's defaults; before the cut at *cut_ns*."""
         properties = facts.properties(broker)
-        late_ns = _late_ns(facts, broker, cut_ns)
+        late_ns = _late_ns(facts, broker, loss_ns)
         return FlushRule(
             interval_ns=int(properties.get("flushIntervalCommitLog", "500")) * 1_000_000 + late_ns,
             thorough_ns=int(properties.get("flushCommitLogThoroughInterval", "10000")) * 1_000_000,
@@ -56,9 +56,9 @@ class FlushRule:
         )
 
 
-def _late_ns(facts: RunFacts, broker: str, cut_ns: int) -> int:
+def _late_ns(facts: RunFacts, broker: str, loss_ns: int) -> int:
     nodes = facts.cluster.nodes_of(broker)
-    return max((facts.conditions.forces_late_ns(node, cut_ns - MATTERS_NS, cut_ns) for node in nodes), default=0)
+    return max((facts.conditions.forces_late_ns(node, loss_ns - MATTERS_NS, loss_ns) for node in nodes), default=0)
 
 
 @dataclass(frozen=True)

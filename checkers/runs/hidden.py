@@ -28,7 +28,7 @@ from checkers.history.ledger import WEAK, Ledger, ack_ns
 from checkers.runs.loss_rules import data_losses, stored_by
 from checkers.runs.loss_takers import recovered_ends
 from checkers.runs.mechanisms import STALE_UNITS
-from checkers.runs.stale_units import DAMAGED_ANSWER, Way, cuts_of, ends_after, ends_later, in_words
+from checkers.runs.stale_units import DAMAGED_ANSWER, Way, ends_after, ends_later, in_words, takers_of
 from checkers.verdict import Anomaly
 
 _NAMED = 20
@@ -53,7 +53,7 @@ def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> 
     found: list[Hidden] = []
     for broker in sorted(set(brokers.tolist())):
         of_this = missing[brokers == broker]
-        of_this = of_this[~_cut_off(history, facts, ledger, broker, of_this)]
+        of_this = of_this[~_truncated(history, facts, ledger, broker, of_this)]
         shown = of_this[_is_at(history, ledger, of_this, damaged)]
         found += _by_way(history, facts, ledger, broker, _with_unplaced(history, ledger, broker, of_this, shown))
     return found
@@ -71,15 +71,15 @@ def _damaged_places(history: History) -> set[tuple[int, int]]:
     return set(zip(queue[rows].tolist(), offset[rows].tolist(), strict=True))
 
 
-def _cut_off(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
+def _truncated(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
     """Which of *messages* have a position that was given out anew after a fault that took data."""
     losses = data_losses(facts, broker)
     ends = recovered_ends(history, ledger, losses, stored_by(history, ledger, broker))
     sent, position = history.ops.invoke_event[ledger.row[messages]], ledger.position[messages]
-    cut = np.zeros(len(messages), dtype=np.bool_)
+    taker = np.zeros(len(messages), dtype=np.bool_)
     for loss, end in zip(losses, ends, strict=True):
-        cut |= (sent < loss.inject_event) & (position >= end) if end >= 0 else np.False_
-    return cut
+        taker |= (sent < loss.inject_event) & (position >= end) if end >= 0 else np.False_
+    return taker
 
 
 def _is_at(history: History, ledger: Ledger, messages: Ints, places: set[tuple[int, int]]) -> Bools:
@@ -121,9 +121,9 @@ def _by_way(history: History, facts: RunFacts, ledger: Ledger, broker: str, mess
 def _way(history: History, facts: RunFacts, ledger: Ledger, broker: str, message: int) -> Way:
     sent_event = int(history.ops.invoke_event[ledger.row[message]])
     acked_ns = int(ack_ns(history, ledger, np.array([message], dtype=np.int64))[0])
-    for cut in reversed([cut for cut in cuts_of(facts, broker) if cut.inject_event < sent_event]):
-        if ends := ends_after(facts, broker, cut):
-            return cut, next((end for end in ends if ends_later(end, acked_ns)), ends[-1])
+    for taker in reversed([taker for taker in takers_of(facts, broker) if taker.inject_event < sent_event]):
+        if ends := ends_after(facts, broker, taker):
+            return taker, next((end for end in ends if ends_later(end, acked_ns)), ends[-1])
     return ()
 
 

@@ -146,9 +146,9 @@ def _epochs(history: History, facts: RunFacts) -> tuple[Ints, Ints, int, dict[tu
         if not events:
             continue
         rows = np.flatnonzero(np.isin(ops.queue, queues))
-        cuts = np.array(events, dtype=np.int64)
-        epoch[rows] = np.searchsorted(cuts, ops.invoke_event[rows], side="right")
-        last[rows] = np.searchsorted(cuts, ops.return_event()[rows], side="left")
+        truncations = np.array(events, dtype=np.int64)
+        epoch[rows] = np.searchsorted(truncations, ops.invoke_event[rows], side="right")
+        last[rows] = np.searchsorted(truncations, ops.return_event()[rows], side="left")
         most = max(most, len(events) + 1)
         cut_event.update({(queue, number + 1): event for queue in queues for number, event in enumerate(events)})
     return epoch, last, most, cut_event
@@ -263,9 +263,9 @@ def inherit(log: LogInput, rows: Rows, epoch: int, before: Content) -> LogInput:
     """
     queue_of_slot = before.slots.queue_of_slot()
     known = np.flatnonzero(before.value >= 0)
-    cut = _truncations(log, before)
+    truncation = _truncations(log, before)
     offset = known - before.slots.base[queue_of_slot[known]]
-    stays = offset < cut[queue_of_slot[known]]
+    stays = offset < truncation[queue_of_slot[known]]
     row = before.append[known]
     begun = np.array([rows.cut_event.get((q, epoch), NEVER) for q in range(log.queue_count)], dtype=np.int64)
     past = before.appends
@@ -278,7 +278,7 @@ def inherit(log: LogInput, rows: Rows, epoch: int, before: Content) -> LogInput:
         outcome=np.where(stays, ACKED, FAILED),
         op=past.op[row],
     )
-    gone = _fillers_above(before, cut)
+    gone = _fillers_above(before, truncation)
     open_ = before.spare[~np.isin(before.spare, gone)]
     found = _joined(placed, _some(past, np.concatenate((open_, np.flatnonzero(past.outcome == FAILED)))))
     return replace(log, appends=_joined(found, log.appends))
@@ -289,11 +289,11 @@ def _some(appends: Appends, rows: Ints) -> Appends:
     return Appends(*(getattr(appends, name)[rows] for name in names))
 
 
-def _fillers_above(before: Content, cut: Ints) -> Ints:
+def _fillers_above(before: Content, truncation: Ints) -> Ints:
     """Unknown appends that had to fill holes which the power cut took away: they have happened, and are gone."""
     holes = np.flatnonzero((before.value == EMPTY) & (before.append >= 0))
     queue = before.slots.queue_of_slot()[holes]
-    return before.append[holes[holes - before.slots.base[queue] >= cut[queue]]]
+    return before.append[holes[holes - before.slots.base[queue] >= truncation[queue]]]
 
 
 def _truncations(log: LogInput, before: Content) -> Ints:
@@ -302,16 +302,16 @@ def _truncations(log: LogInput, before: Content) -> Ints:
     Only what stands at offsets counts: an answer that the queue ends earlier may just be late.
     """
     base = before.slots.base
-    cut = np.diff(base).copy()
+    truncation = np.diff(base).copy()
     acked = np.flatnonzero(log.appends.outcome == ACKED)
     # Something new at an offset, acknowledged or read: the log ended there when it was appended.
-    np.minimum.at(cut, log.appends.queue[acked], log.appends.offset[acked])
+    np.minimum.at(truncation, log.appends.queue[acked], log.appends.offset[acked])
     queue, offset, value = np.repeat(log.polls.queue, log.polls.count), log.polls.offset, log.polls.value
     is_old = np.isin(value, before.appends.value)
     is_new = np.isin(value, log.appends.value) & ~is_old
-    np.minimum.at(cut, queue[is_new], offset[is_new])
+    np.minimum.at(truncation, queue[is_new], offset[is_new])
     inside = np.flatnonzero((offset < np.diff(base)[queue]) & ~is_new)
     old = before.value[base[queue[inside]] + offset[inside]]
     differs = inside[(old != value[inside]) & (old != EMPTY)]
-    np.minimum.at(cut, queue[differs], offset[differs])
-    return cut
+    np.minimum.at(truncation, queue[differs], offset[differs])
+    return truncation

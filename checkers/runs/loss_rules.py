@@ -54,7 +54,7 @@ _NAMED = 20
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _Loss:
     """One fault that took data from one broker, and the messages it may have taken."""
 
     fault: FaultFact
@@ -115,19 +115,21 @@ def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str
             facts,
             ledger,
             broker,
-            [_Cut(losses[n], rest, alive_at(history, ledger, losses, stored, n)) for n in can],
+            [_Loss(losses[n], rest, alive_at(history, ledger, losses, stored, n)) for n in can],
         )
     return [anomaly for anomaly, _ in found]
 
 
-def _judge_any(history: History, facts: RunFacts, ledger: Ledger, broker: str, cuts: list[_Cut]) -> list[_Found]:
+def _judge_any(
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, found_losses: list[_Loss]
+) -> list[_Found]:
     """The same lost messages, of which any of *cuts* may have taken each: what one of them explains is allowed; what
     none does is told as the loss of the first."""
     first: list[_Found] = []
     allowed: list[_Found] = []
-    rest = cuts[0].lost
-    for number, cut in enumerate(cuts):
-        found = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest))
+    rest = found_losses[0].lost
+    for number, loss in enumerate(found_losses):
+        found = _judge_loss(history, facts, ledger, broker, replace(loss, lost=rest))
         first = found if number == 0 else first
         allowed += [(anomaly, lost) for anomaly, lost in found if anomaly.allowed]
         refused = [lost for anomaly, lost in found if not anomaly.allowed]
@@ -137,7 +139,7 @@ def _judge_any(history: History, facts: RunFacts, ledger: Ledger, broker: str, c
     still = [lost[np.isin(lost, rest)] for anomaly, lost in first if not anomaly.allowed]
     if sum(map(len, still)) == sum(len(lost) for anomaly, lost in first if not anomaly.allowed):
         return [*allowed, *((anomaly, lost) for anomaly, lost in first if not anomaly.allowed)]
-    return [*allowed, *_judge_cut(history, facts, ledger, broker, replace(cuts[0], lost=np.sort(rest)))]
+    return [*allowed, *_judge_loss(history, facts, ledger, broker, replace(found_losses[0], lost=np.sort(rest)))]
 
 
 def stored_by(history: History, ledger: Ledger, broker: str) -> Ints:
@@ -193,55 +195,57 @@ def _without_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str,
     return _anomaly(history, ledger, broker, lost, sentence, nearest, allowed=False)
 
 
-def _judge_cut(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> list[_Found]:
-    refusal = _refusal(facts, cut.fault)
-    if refusal and len(twice := _lost_with_its_copy(history, facts, ledger, broker, cut)):
-        rest = np.setdiff1d(cut.lost, twice)
-        others = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest)) if len(rest) else []
-        return [_judge_unreplicated(history, facts, ledger, broker, cut, twice), *others]
+def _judge_loss(history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss) -> list[_Found]:
+    refusal = _refusal(facts, loss.fault)
+    if refusal and len(twice := _lost_with_its_copy(history, facts, ledger, broker, loss)):
+        rest = np.setdiff1d(loss.lost, twice)
+        others = _judge_loss(history, facts, ledger, broker, replace(loss, lost=rest)) if len(rest) else []
+        return [_judge_unreplicated(history, facts, ledger, broker, loss, twice), *others]
     found = (
-        false_acks(history, facts, ledger, broker, cut.fault, cut.lost, data_losses(facts, broker)) if refusal else None
+        false_acks(history, facts, ledger, broker, loss.fault, loss.lost, data_losses(facts, broker))
+        if refusal
+        else None
     )
     if found is not None:
-        rest = np.setdiff1d(cut.lost, found.messages)
-        others = _judge_cut(history, facts, ledger, broker, replace(cut, lost=rest)) if len(rest) else []
-        return [_false_ok(history, ledger, broker, cut, found), *others]
+        rest = np.setdiff1d(loss.lost, found.messages)
+        others = _judge_loss(history, facts, ledger, broker, replace(loss, lost=rest)) if len(rest) else []
+        return [_false_ok(history, ledger, broker, loss, found), *others]
     if refusal:
-        first = int(cut.lost[ledger.position[cut.lost].argmin()])
+        first = int(loss.lost[ledger.position[loss.lost].argmin()])
         op = history.op_text(int(history.ops.op[ledger.row[first]]))
-        sentence = f"{_many(cut.lost)} of {broker} gone after {cut.fault.words()}, first {op}. {refusal}"
-        return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=False)]
-    if _loss_of(facts, cut.fault) == "all":
+        sentence = f"{_many(loss.lost)} of {broker} gone after {loss.fault.words()}, first {op}. {refusal}"
+        return [_anomaly(history, ledger, broker, loss.lost, sentence, loss.fault, allowed=False)]
+    if _loss_of(facts, loss.fault) == "all":
         sentence = (
-            f"{_many(cut.lost)} of {broker} lost by {cut.fault.words()}: its disk is gone, and with it all it had."
+            f"{_many(loss.lost)} of {broker} lost by {loss.fault.words()}: its disk is gone, and with it all it had."
         )
-        return [_anomaly(history, ledger, broker, cut.lost, sentence, cut.fault, allowed=True)]
+        return [_anomaly(history, ledger, broker, loss.lost, sentence, loss.fault, allowed=True)]
     # A message that was sent again may be there at another place.
-    is_there = ledger.drained[cut.stored] & (ledger.attempts[cut.stored] == 1)
-    survivors = cut.stored[is_there & _answered_before(history, ledger, cut)]
+    is_there = ledger.drained[loss.stored] & (ledger.attempts[loss.stored] == 1)
+    survivors = loss.stored[is_there & _answered_before(history, ledger, loss)]
     survivors = survivors[~is_returned(returned(history, ledger, broker, data_losses(facts, broker)), survivors)]
-    in_middle = _before_a_survivor(history, ledger, cut.lost, survivors)
-    tail = cut.lost[~in_middle]
-    cut = replace(cut, kept_to=int(ledger.position[survivors].max(initial=-1)))
+    in_middle = _before_a_survivor(history, ledger, loss.lost, survivors)
+    tail = loss.lost[~in_middle]
+    loss = replace(loss, kept_to=int(ledger.position[survivors].max(initial=-1)))
     anomalies: list[_Found] = []
     if in_middle.any():
-        anomalies += _middles(history, facts, ledger, broker, cut, cut.lost[in_middle], survivors)
-    confirmed = _confirmed_by_the_taken(history, facts, ledger, broker, cut, tail)
+        anomalies += _middles(history, facts, ledger, broker, loss, loss.lost[in_middle], survivors)
+    confirmed = _confirmed_by_the_taken(history, facts, ledger, broker, loss, tail)
     if confirmed.any():
-        anomalies.append(_although_confirmed(history, facts, ledger, broker, cut, tail[confirmed]))
+        anomalies.append(_although_confirmed(history, facts, ledger, broker, loss, tail[confirmed]))
         tail = tail[~confirmed]
     if len(tail):
-        judge = _TAIL_JUDGES[_loss_of(facts, cut.fault)]
-        anomalies.append(judge(history, facts, ledger, broker, cut, tail))
+        judge = _TAIL_JUDGES[_loss_of(facts, loss.fault)]
+        anomalies.append(judge(history, facts, ledger, broker, loss, tail))
     return anomalies
 
 
-def _lost_with_its_copy(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut) -> Ints:
+def _lost_with_its_copy(history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss) -> Ints:
     """What a slave had confirmed, and lost itself before its data took the master's place: two disks lost it, not one.
     Whether it must have copied it again by then is asked by :mod:`checkers.runs.replication_bound`."""
-    if not facts.waits_for_slave() or cut.fault.takes() != "replaced" or facts.expect.get("lost") == "none":
-        return cut.lost[:0]
-    return cut.lost[ack_ns(history, ledger, cut.lost) < _copy_was_lost_ns(facts, broker, cut.fault)]
+    if not facts.waits_for_slave() or loss.fault.takes() != "replaced" or facts.expect.get("lost") == "none":
+        return loss.lost[:0]
+    return loss.lost[ack_ns(history, ledger, loss.lost) < _copy_was_lost_ns(facts, broker, loss.fault)]
 
 
 def _copy_was_lost_ns(facts: RunFacts, broker: str, fault: FaultFact) -> int:
@@ -250,9 +254,9 @@ def _copy_was_lost_ns(facts: RunFacts, broker: str, fault: FaultFact) -> int:
     return max((own.inject_ns for own in copy_losses(facts, slave, fault)), default=-1)
 
 
-def _answered_before(history: History, ledger: Ledger, cut: _Cut) -> Bools:
+def _answered_before(history: History, ledger: Ledger, loss: _Loss) -> Bools:
     """Which messages were certainly stored before the cut: those in flight over it may have come after it."""
-    answered: Bools = history.ops.complete_event[ledger.row[cut.stored]] < cut.fault.inject_event
+    answered: Bools = history.ops.complete_event[ledger.row[loss.stored]] < loss.fault.inject_event
     return answered
 
 
@@ -288,101 +292,101 @@ def _before_a_survivor(history: History, ledger: Ledger, lost: Ints, survivors: 
 
 
 def _middles(
-    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss, lost: Ints, survivors: Ints
 ) -> Iterator[_Found]:
     """What a slave that was ahead explains, and what nothing does."""
-    known, words = never_copied(history, ledger, broker, cut.fault, lost, data_losses(facts, broker))
+    known, words = never_copied(history, ledger, broker, loss.fault, lost, data_losses(facts, broker))
     if len(known):
-        anomaly, _ = _middle(history, ledger, broker, cut, known, survivors)
+        anomaly, _ = _middle(history, ledger, broker, loss, known, survivors)
         details = {**anomaly.details, "mechanism": SLAVE_AHEAD}
         yield replace(anomaly, sentence=anomaly.sentence + words, details=details), known
     if len(rest := np.setdiff1d(lost, known)):
-        yield _middle(history, ledger, broker, cut, rest, survivors)
+        yield _middle(history, ledger, broker, loss, rest, survivors)
 
 
-def _middle(history: History, ledger: Ledger, broker: str, cut: _Cut, lost: Ints, survivors: Ints) -> _Found:
+def _middle(history: History, ledger: Ledger, broker: str, loss: _Loss, lost: Ints, survivors: Ints) -> _Found:
     first = int(lost[ledger.position[lost].argmin()])
     last = int(survivors[ledger.position[survivors].argmax()])
     ops = history.ops.op[ledger.row[np.array([first, last])]].tolist()
     sentence = (
-        f"{_many(lost)} of {broker} gone after {cut.fault.words()}, but not the end of its log: "
+        f"{_many(lost)} of {broker} gone after {loss.fault.words()}, but not the end of its log: "
         f"{history.op_text(ops[0])} at position {int(ledger.position[first])} is lost, while "
         f"{history.op_text(ops[1])} at position {int(ledger.position[last])} survived. Only a suffix can be lost so."
     )
-    return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False, kind="lost-in-middle")
+    return _anomaly(history, ledger, broker, lost, sentence, loss.fault, allowed=False, kind="lost-in-middle")
 
 
-def _false_ok(history: History, ledger: Ledger, broker: str, cut: _Cut, found: FalseAcks) -> _Found:
+def _false_ok(history: History, ledger: Ledger, broker: str, loss: _Loss, found: FalseAcks) -> _Found:
     first = int(found.messages[ledger.position[found.messages].argmin()])
     op = history.op_text(int(history.ops.op[ledger.row[first]]))
-    what = f"{_many(found.messages)} of {broker} lost by {cut.fault.words()}, first {op}"
+    what = f"{_many(found.messages)} of {broker} lost by {loss.fault.words()}, first {op}"
     sentence = f"{found.opening}: {what}. {found.words}"
     anomaly, lost = _anomaly(
-        history, ledger, broker, found.messages, sentence, cut.fault, allowed=False, kind=found.kind
+        history, ledger, broker, found.messages, sentence, loss.fault, allowed=False, kind=found.kind
     )
     return replace(anomaly, details={**anomaly.details, "mechanism": found.mechanism}), lost
 
 
-def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> _Found:
+def _judge_decayed(history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss, tail: Ints) -> _Found:
     """The first lost record must be the one that holds the bad sector's first byte, or a later one."""
     first = int(ledger.position[tail].min())
-    sector = cut.fault.position.get(facts.cluster.first_master(broker), -1)
-    stored = ledger.position[cut.stored]
+    sector = loss.fault.position.get(facts.cluster.first_master(broker), -1)
+    stored = ledger.position[loss.stored]
     whole = int(((stored > first) & (stored <= sector)).sum())
-    opening = f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} on"
+    opening = f"{_many(tail)} of {broker} lost by {loss.fault.words()}: the end of its log from position {first} on"
     if whole:
         sentence = f"{opening}. But the sector that went bad begins at {sector}, behind {whole} whole records of these."
-        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False)
+        return _anomaly(history, ledger, broker, tail, sentence, loss.fault, allowed=False)
     sentence = f"{opening}, where a sector went bad at {sector}: recovery ends a log before the first bad record."
-    return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True)
+    return _anomaly(history, ledger, broker, tail, sentence, loss.fault, allowed=True)
 
 
 def _confirmed_by_the_taken(
-    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss, tail: Ints
 ) -> Bools:
     """Which of *tail* only that slave can have confirmed whose data took the place."""
-    if not facts.waits_for_slave() or _loss_of(facts, cut.fault) != "unreplicated":
+    if not facts.waits_for_slave() or _loss_of(facts, loss.fault) != "unreplicated":
         return np.zeros(len(tail), dtype=np.bool_)
     begun_ns, acked_ns = history.ops.invoke_ns[ledger.row[tail]], ack_ns(history, ledger, tail)
-    alone = acknowledged_alone(facts, broker, facts.cluster.slave_taken(cut.fault, broker), begun_ns, acked_ns)
-    return alone & (acked_ns >= _copy_was_lost_ns(facts, broker, cut.fault))
+    alone = acknowledged_alone(facts, broker, facts.cluster.slave_taken(loss.fault, broker), begun_ns, acked_ns)
+    return alone & (acked_ns >= _copy_was_lost_ns(facts, broker, loss.fault))
 
 
 def _although_confirmed(
-    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, lost: Ints
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss, lost: Ints
 ) -> _Found:
-    slave = facts.cluster.slave_taken(cut.fault, broker)
+    slave = facts.cluster.slave_taken(loss.fault, broker)
     others = " and ".join(node for node in facts.cluster.slaves(broker) if node != slave)
     first = history.op_text(int(history.ops.op[ledger.row[lost[ledger.position[lost].argmin()]]]))
     sentence = (
-        f"{_many(lost)} of {broker} lost by {cut.fault.words()}, first {first}. But SEND_OK meant the master and one "
+        f"{_many(lost)} of {broker} lost by {loss.fault.words()}, first {first}. But SEND_OK meant the master and one "
         f"slave, and {others} could confirm nothing from before they were sent until they were acknowledged: "
         f"{slave}, whose data took the place, must have had them."
     )
-    return _anomaly(history, ledger, broker, lost, sentence, cut.fault, allowed=False)
+    return _anomaly(history, ledger, broker, lost, sentence, loss.fault, allowed=False)
 
 
 def _judge_unreplicated(
-    history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints
+    history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss, tail: Ints
 ) -> _Found:
     acked = ack_ns(history, ledger, tail)
-    age_ns = cut.fault.inject_ns - int(acked.min())
-    slave = facts.cluster.slave_taken(cut.fault, broker)
-    bound_ns = cut.fault.inject_ns - copied_until(facts, broker, cut.fault, slave)
+    age_ns = loss.fault.inject_ns - int(acked.min())
+    slave = facts.cluster.slave_taken(loss.fault, broker)
+    bound_ns = loss.fault.inject_ns - copied_until(facts, broker, loss.fault, slave)
     first, last = int(ledger.position[tail].min()), int(ledger.position[tail].max())
     opening = (
-        f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
+        f"{_many(tail)} of {broker} lost by {loss.fault.words()}: the end of its log from position {first} to {last}, "
         f"the oldest acknowledged {seconds(age_ns)} before"
     )
     is_allowed = age_ns <= bound_ns
     judgement = (
-        f"{_why_unreplicated(facts, broker, slave, cut.fault)} (nothing older than {seconds(bound_ns)})."
+        f"{_why_unreplicated(facts, broker, slave, loss.fault)} (nothing older than {seconds(bound_ns)})."
         if is_allowed
         else f"But {slave or 'its slave'} must have had everything that is older than {seconds(bound_ns)}."
     )
     sentence = f"{opening}. {judgement}"
     return _anomaly(
-        history, ledger, broker, tail, sentence, cut.fault, allowed=is_allowed, age_ns=age_ns, bound_ns=bound_ns
+        history, ledger, broker, tail, sentence, loss.fault, allowed=is_allowed, age_ns=age_ns, bound_ns=bound_ns
     )
 
 
@@ -399,38 +403,38 @@ def _why_unreplicated(facts: RunFacts, broker: str, slave: str, fault: FaultFact
     )
 
 
-def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, cut: _Cut, tail: Ints) -> _Found:
-    cut_ns = cut.fault.inject_ns
-    rule, idle = FlushRule.of(facts, broker, cut_ns), _idle(facts, broker, cut.fault)
+def _judge_unflushed(history: History, facts: RunFacts, ledger: Ledger, broker: str, loss: _Loss, tail: Ints) -> _Found:
+    loss_ns = loss.fault.inject_ns
+    rule, idle = FlushRule.of(facts, broker, loss_ns), _idle(facts, broker, loss.fault)
     acked = ack_ns(history, ledger, tail)
     oldest_ns = int(acked.min())
-    age_ns = cut_ns - oldest_ns
-    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + length_ns(idle, oldest_ns, cut_ns)
+    age_ns = loss_ns - oldest_ns
+    bound_ns = rule.thorough_ns + rule.interval_ns + rule.slack_ns + length_ns(idle, oldest_ns, loss_ns)
     first = int(ledger.position[tail].min())
     last = int(ledger.position[tail].max())
 
     def written_by(before_ns: int) -> int:
-        return _written_by(history, ledger, cut.stored, back_by(idle, cut_ns, before_ns))
+        return _written_by(history, ledger, loss.stored, back_by(idle, loss_ns, before_ns))
 
-    late = overdue(rule, first, cut.kept_to, written_by)
+    late = overdue(rule, first, loss.kept_to, written_by)
     opening = (
-        f"{_many(tail)} of {broker} lost by {cut.fault.words()}: the end of its log from position {first} to {last}, "
+        f"{_many(tail)} of {broker} lost by {loss.fault.words()}: the end of its log from position {first} to {last}, "
         f"the oldest acknowledged {seconds(age_ns)} before"
     )
     if first >= 0 and late is not None:
         sentence = (
             f"{opening}. But {late.dirty} bytes from there on were written "
-            f"{seconds(cut_ns - back_by(idle, cut_ns, late.before_ns))} before "
+            f"{seconds(loss_ns - back_by(idle, loss_ns, late.before_ns))} before "
             f"the cut, more than {rule.least_pages} pages: the flush every {seconds(rule.interval_ns)} must have "
             f"reached them."
         )
-        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
+        return _anomaly(history, ledger, broker, tail, sentence, loss.fault, allowed=False, age_ns=age_ns)
     if age_ns > bound_ns:
         sentence = f"{opening}. But by the node's own settings nothing stays unflushed for {seconds(bound_ns)}."
-        return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=False, age_ns=age_ns)
+        return _anomaly(history, ledger, broker, tail, sentence, loss.fault, allowed=False, age_ns=age_ns)
     sentence = f"{opening}. Asynchronous flush allows that (nothing older than {seconds(bound_ns)})."
     sentence += _still_on_slaves(history, facts, tail)
-    return _anomaly(history, ledger, broker, tail, sentence, cut.fault, allowed=True, age_ns=age_ns, bound_ns=bound_ns)
+    return _anomaly(history, ledger, broker, tail, sentence, loss.fault, allowed=True, age_ns=age_ns, bound_ns=bound_ns)
 
 
 _TAIL_JUDGES = {"unreplicated": _judge_unreplicated, "unflushed": _judge_unflushed, "decayed": _judge_decayed}
@@ -458,16 +462,16 @@ def _written_by(history: History, ledger: Ledger, stored: Ints, ns: int) -> int:
     return int(ledger.position[early].max(initial=-1))
 
 
-def _idle(facts: RunFacts, broker: str, cut: FaultFact) -> list[Span]:
+def _idle(facts: RunFacts, broker: str, loss: FaultFact) -> list[Span]:
     """When nothing that the master of *broker* had written reached its disk before *cut*.
 
     What is written while forces fail counts as flushed for RocketMQ (MappedFile#flush): nobody forces it again, and a
     recovery ends before it. So from the first force that failed on nothing has reached the disk.
     """
-    before = [other.inject_ns for other in data_losses(facts, broker) if other.inject_ns < cut.inject_ns]
+    before = [other.inject_ns for other in data_losses(facts, broker) if other.inject_ns < loss.inject_ns]
     unforced = facts.of_master(broker, facts.conditions.unforced)
-    failed = [begin for begin, _ in within(unforced, max(before, default=0), cut.inject_ns)]
-    since = [(failed[0], cut.inject_ns)] if failed else []
+    failed = [begin for begin, _ in within(unforced, max(before, default=0), loss.inject_ns)]
+    since = [(failed[0], loss.inject_ns)] if failed else []
     return union(facts.of_master(broker, facts.conditions.flushes_nothing), since)
 
 

@@ -112,8 +112,8 @@ def _holds(history: History, facts: RunFacts, queue: int, claims: list[int], row
     latest = np.append(-1, np.maximum.accumulate(ops.invoke_event[claims]))
     asked = latest[np.searchsorted(ops.complete_event[claims], ops.invoke_event[rows])]
     holds: Bools = asked >= 0
-    for cut in data_losses(facts, history.queues.broker_of(queue)):
-        holds &= (cut.begin_event >= ops.complete_event[rows]) | (cut.inject_event <= asked)
+    for loss in data_losses(facts, history.queues.broker_of(queue)):
+        holds &= (loss.begin_event >= ops.complete_event[rows]) | (loss.inject_event <= asked)
     return holds
 
 

@@ -42,27 +42,27 @@ _NAMED = 20
 class Returned:
     """Messages that *cut* had cut off at position *end*, and that are there again."""
 
-    cut: FaultFact
+    loss: FaultFact
     end: int
     messages: Ints
 
 
-def returned(history: History, ledger: Ledger, broker: str, cuts: list[FaultFact]) -> list[Returned]:
+def returned(history: History, ledger: Ledger, broker: str, losses: list[FaultFact]) -> list[Returned]:
     """By cut, in their order; cuts of which nothing came back are left out."""
     own = _stored_once(history, ledger, broker)
     invoked = history.ops.invoke_event[ledger.row[own]]
     answered = history.ops.complete_event[ledger.row[own]]
-    events = [*(cut.inject_event for cut in cuts), int(NEVER)]
+    events = [*(loss.inject_event for loss in losses), int(NEVER)]
     found = []
-    for number, cut in enumerate(cuts):
-        later = own[(invoked > cut.inject_event) & (invoked < events[number + 1])]
+    for number, loss in enumerate(losses):
+        later = own[(invoked > loss.inject_event) & (invoked < events[number + 1])]
         if not len(later):
             continue
         end = int(ledger.position[later].min())
-        before = own[answered < cut.inject_event]
+        before = own[answered < loss.inject_event]
         again = before[(ledger.position[before] >= end) & ledger.drained[before]]
         if len(again):
-            found.append(Returned(cut, end, again[np.argsort(ledger.position[again], kind="stable")]))
+            found.append(Returned(loss, end, again[np.argsort(ledger.position[again], kind="stable")]))
     return found
 
 
@@ -92,13 +92,13 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, bac
     mechanism, why = _why(history, facts, ledger, broker, back)
     sentence = (
         f"{many} of before the cut at {back.end} came back behind newer ones: {why}. {broker} "
-        f"gave out position {back.end} anew after {back.cut.words()}, first to come back {history.op_text(op)} at "
+        f"gave out position {back.end} anew after {back.loss.words()}, first to come back {history.op_text(op)} at "
         f"position {int(ledger.position[first])}."
     )
     details = {
         "broker": broker,
         "count": len(back.messages),
-        "fault": back.cut.fault,
+        "fault": back.loss.fault,
         "recovered_end": back.end,
         "messages": back.messages[:_NAMED].tolist(),
         "mechanism": mechanism,
@@ -109,8 +109,8 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, broker: str, bac
 
 def _why(history: History, facts: RunFacts, ledger: Ledger, broker: str, back: Returned) -> tuple[str, str]:
     """By which way, as far as the faults since tell: its name, empty if the conditions do not hold, and in words."""
-    cut = back.cut
-    since = [fault for fault in facts.faults if fault.inject_ns > cut.inject_ns and facts.hits(fault, broker)]
+    loss = back.loss
+    since = [fault for fault in facts.faults if fault.inject_ns > loss.inject_ns and facts.hits(fault, broker)]
     adopted = [fault for fault in since if fault.takes() == "replaced" and not fault.does("promotes")]
     if adopted:
         words = f"the slave had kept what its master lost, and its data took the place after {adopted[0].words()}"
@@ -126,7 +126,7 @@ def _lies_behind(history: History, ledger: Ledger, broker: str, back: Returned, 
     the last record, and over nothing."""
     stored = _stored_once(history, ledger, broker)
     invoked = history.ops.invoke_event[ledger.row[stored]]
-    between = stored[(invoked > back.cut.inject_event) & (invoked < fault.inject_event)]
+    between = stored[(invoked > back.loss.inject_event) & (invoked < fault.inject_event)]
     return int(ledger.position[between].max(initial=-1)) < int(ledger.position[back.messages[0]])
 
 

@@ -13,7 +13,7 @@ covers is not dispatched again, and the queue goes on behind it.
 
 So a place holds such a unit only if all of this holds:
 
-    cut       a fault took the end of the log, and left what lies before
+    taker     a fault took the end of the log, and left what lies before
     old       the queue had that place before it, for a message at position P
     end       the process ended once more since, before the place was seen
     reached   the log had reached P again by then
@@ -43,24 +43,24 @@ def way_to(history: History, facts: RunFacts, queue: int, offset: int, op: int) 
     """How a unit of before a fault can stand at *offset* of *queue*, where operation *op* saw something."""
     broker = history.queues.broker_of(queue)
     seen = int(history.ops.complete_event[history.ops.rows(np.array([op]))[0]])
-    for cut in reversed(cuts_of(facts, broker)):
-        old = _position_before(history, queue, offset, cut)
-        ends = [end for end in ends_after(facts, broker, cut) if end.begin_event < seen]
-        reached = [end for end in ends if _reached(history, broker, cut, end) > old >= 0]
+    for taker in reversed(takers_of(facts, broker)):
+        old = _position_before(history, queue, offset, taker)
+        ends = [end for end in ends_after(facts, broker, taker) if end.begin_event < seen]
+        reached = [end for end in ends if _reached(history, broker, taker, end) > old >= 0]
         if reached:
-            return cut, reached[-1]
+            return taker, reached[-1]
     return ()
 
 
-def cuts_of(facts: RunFacts, broker: str) -> list[FaultFact]:
+def takers_of(facts: RunFacts, broker: str) -> list[FaultFact]:
     """Faults that took the end of the log of *broker*, and left what lies before it."""
     return [loss for loss in data_losses(facts, broker) if loss.takes() in ("unforced", "damaged")]
 
 
-def ends_after(facts: RunFacts, broker: str, cut: FaultFact) -> list[FaultFact]:
+def ends_after(facts: RunFacts, broker: str, taker: FaultFact) -> list[FaultFact]:
     """Faults that ended the process of *broker* once more after *cut*."""
     hits = [fault for fault in facts.faults if fault.effective != 0 and facts.hits(fault, broker)]
-    return [fault for fault in hits if fault is not cut and ends_later(fault, cut.inject_ns)]
+    return [fault for fault in hits if fault is not taker and ends_later(fault, taker.inject_ns)]
 
 
 def ends_later(fault: FaultFact, ns: int) -> bool:
@@ -72,28 +72,28 @@ def in_words(way: Way) -> str:
     """A sentence to follow another one; empty without a way."""
     if not way:
         return ""
-    cut, end = way
+    taker, end = way
     return (
         f" RocketMQ leaves the units behind the recovered end of a queue where they are: the start after {end.words()} "
-        f"took those of before {cut.words()} for its own."
+        f"took those of before {taker.words()} for its own."
     )
 
 
-def _position_before(history: History, queue: int, offset: int, cut: FaultFact) -> int:
+def _position_before(history: History, queue: int, offset: int, taker: FaultFact) -> int:
     """Where the message of that place lay before *cut*; −1 if the queue was not that long."""
     ops = history.ops
-    rows = _stored(history, ops.queue == queue) & (ops.invoke_event < cut.inject_event)
+    rows = _stored(history, ops.queue == queue) & (ops.invoke_event < taker.inject_event)
     if ops.offset[rows].max(initial=-1) < offset:
         return -1
     return int(ops.position[rows & (ops.offset <= offset)].max(initial=-1))
 
 
-def _reached(history: History, broker: str, cut: FaultFact, end: FaultFact) -> int:
+def _reached(history: History, broker: str, taker: FaultFact, end: FaultFact) -> int:
     """Where the last record that *broker* stored between *cut* and *end* can end; −1 if it stored none."""
     ops, queues = history.ops, history.queues
     own = [queue for queue in queues.queue.tolist() if queues.broker_of(queue) == broker]
     last_ns = end.heal_ns if end.does("ends", at="heal") else end.inject_ns
-    rows = _stored(history, np.isin(ops.queue, own)) & (ops.invoke_event > cut.inject_event)
+    rows = _stored(history, np.isin(ops.queue, own)) & (ops.invoke_event > taker.inject_event)
     last = int(ops.position[rows & (ops.complete_ns < last_ns)].max(initial=-1))
     return last + longest_record_bytes(history) if last >= 0 else -1
 

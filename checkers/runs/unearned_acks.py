@@ -40,14 +40,20 @@ class FalseAcks:
 
 
 def false_acks(
-    history: History, facts: RunFacts, ledger: Ledger, broker: str, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
+    history: History,
+    facts: RunFacts,
+    ledger: Ledger,
+    broker: str,
+    by: FaultFact,
+    lost: Ints,
+    losses: Sequence[FaultFact],
 ) -> FalseAcks | None:
     """Those of *lost*, which *by* took; *cuts* are all faults that took data from *broker*. ``None``: none of them."""
     found = None
     if by.takes() == "unforced" and facts.flush == "sync":
         found = _unforced(history, facts, ledger, broker, by, lost)
     elif _is_replaced(by) and facts.waits_for_slave():
-        found = _uncopied(history, ledger, by, lost, cuts)
+        found = _uncopied(history, ledger, by, lost, losses)
     return found if found is not None and len(found.messages) else None
 
 
@@ -77,27 +83,28 @@ def _unforced(
 
 
 def never_copied(
-    history: History, ledger: Ledger, broker: str, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
+    history: History, ledger: Ledger, broker: str, by: FaultFact, lost: Ints, losses: Sequence[FaultFact]
 ) -> tuple[Ints, str]:
     """Those of *lost* that lay where the slave whose data took the place by *by* had kept what its master had lost: it
     was sent what follows its own end only; and how it came to that, in words."""
-    earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and not _is_replaced(cut)]
+    earlier = [loss for loss in losses if loss.inject_ns < by.inject_ns and not _is_replaced(loss)]
     if not _is_replaced(by) or not earlier:
         return lost[:0], ""
-    cut = earlier[-1]
-    is_new = history.ops.invoke_event[ledger.row[lost]] > cut.inject_event
-    kept = ledger.position[lost] < end_before(history, ledger, broker, cut)
+    loss = earlier[-1]
+    is_new = history.ops.invoke_event[ledger.row[lost]] > loss.inject_event
+    kept = ledger.position[lost] < end_before(history, ledger, broker, loss)
     words = (
-        f" After {cut.words()} the slave was ahead of its restarted master, and was sent only what follows its own end."
+        f" After {loss.words()} the slave was ahead of its restarted master, and was sent only what follows its own "
+        f"end."
     )
     return lost[is_new & kept], words
 
 
 def _uncopied(
-    history: History, ledger: Ledger, by: FaultFact, lost: Ints, cuts: Sequence[FaultFact]
+    history: History, ledger: Ledger, by: FaultFact, lost: Ints, losses: Sequence[FaultFact]
 ) -> FalseAcks | None:
     """What an adopted slave does not have, stored after its master had lost the end of its log."""
-    earlier = [cut for cut in cuts if cut.inject_ns < by.inject_ns and not _is_replaced(cut)]
+    earlier = [loss for loss in losses if loss.inject_ns < by.inject_ns and not _is_replaced(loss)]
     if not earlier:
         return None
     own = lost[history.ops.invoke_event[ledger.row[lost]] > earlier[-1].inject_event]
