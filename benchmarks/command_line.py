@@ -25,7 +25,7 @@ CALLS = {
     "mqchaos --help": ["-m", "harness.cli", "--help"],
     "mqchaos run --help": ["-m", "harness.cli", "run", "--help"],
     "mqchaos list scenarios": ["-m", "harness.cli", "list", "scenarios"],
-    "mqchaos list promises": ["-m", "harness.cli", "list", "guarantees"],
+    "mqchaos list promises": ["-m", "harness.cli", "list", "promises"],
 }
 
 
