@@ -42,6 +42,7 @@ def test_what_nobody_exercises_is_on_record() -> None:
     one = Exercised("b", points={"branch": ["log_cut"], "fault": ["kill of master"]}, statuses=["send SEND_OK"])
     other = Exercised("a", points={"branch": ["log_cut"]})
     found = {(entry["kind"], entry["name"]): (entry["units"], entry["first"]) for entry in entries([one, other])}
+    assert found["run", "units"] == (2, "")
     assert found["branch", "log_cut"] == (2, "a")
     assert found["branch", "two_leaders"] == (0, "")
     assert found["status", "send SEND_OK"] == (1, "b")
