@@ -15,7 +15,8 @@ bring it about, whoever of them came first:
     full          no space on its disk
     apart(a, b)   nothing passes between the two: from the act to the heal
 
-``still`` is down or frozen. A fault that was seen to have done nothing to a node gives no span for it.
+``still`` is down or frozen. A fault that was seen to have done nothing to a node gives no span for it; one of which
+nobody can tell gives one, since these spans mostly excuse. Who accuses by them asks ``proven()``.
 
 Limits. A start is what the harness did, not when the node was ready to serve. A node that ended by itself counts as
 down from the moment at which that was noticed.
@@ -24,7 +25,7 @@ down from the moment at which that was noticed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checkers.history.faults import FaultFact
 from checkers.history.spans import NEVER_NS, Span, union
@@ -39,6 +40,11 @@ class Conditions:
     starts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ends: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     acts: Mapping[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+
+    def proven(self) -> Conditions:
+        """The same without faults of which nobody can tell whether they took effect: a process that was asked to stop
+        and did not for as long as the harness waited ends somewhere later, perhaps never."""
+        return replace(self, faults=tuple(fault for fault in self.faults if fault.effective == 1))
 
     def down(self, node: str) -> list[Span]:
         """When there was no process."""

@@ -278,8 +278,11 @@ class Staleness:
             f"({self.count} such answers, this is the worst), {verdict}. Proof: {proof}. "
             f"{near(history, facts, (self.op,))}"
         )
+        way = () if allowed else way_to(history, facts, self.queue, self.offset, -1)
         details = {"queue": queue, "offset": self.offset, "stale_ns": self.worst_ns, "count": self.count}
-        return Anomaly("stale", sentence, tuple(op for op in (self.witness, self.op) if op >= 0), details, allowed)
+        details |= {"mechanism": STALE_UNITS} if way else {}
+        ops = tuple(op for op in (self.witness, self.op) if op >= 0)
+        return Anomaly("stale", sentence + in_words(way), ops, details, allowed)
 
 
 def _measure(

@@ -94,10 +94,13 @@ def _brokers(history: History, ledger: Ledger, messages: Ints) -> list[str]:
 
 def data_losses(facts: RunFacts, broker: str) -> list[FaultFact]:
     """Faults that took data from the master of *broker*, and were not seen to have done nothing, in order; where a
-    majority answers for a message, elections after which something may be missing."""
+    majority answers for a message, elections after which something may be missing. Of sectors that went bad, only that
+    of this master's log is told."""
     if facts.waits_for_majority():
         return elections_that_lose(facts, broker)
-    return [f for f in facts.faults if f.takes() and f.effective != 0 and facts.hits(f, broker)]
+    taking = [f for f in facts.faults if f.takes() and f.effective != 0 and facts.hits(f, broker)]
+    master = facts.cluster.first_master(broker)
+    return [replace(f, position={node: at for node, at in f.position.items() if node == master}) for f in taking]
 
 
 def _judge_broker(history: History, facts: RunFacts, ledger: Ledger, broker: str, lost: Ints) -> list[Anomaly]:

@@ -14,11 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.history.columns import Ints
+from checkers.history.columns import NEVER, Ints
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History
 from checkers.history.ledger import Ledger
+
+LEAST_AROUND_BODY_BYTES = 91
+"""No record is longer than its body by less (CommitLog#calMsgLength without topic and properties): so what follows a
+record at a smaller distance follows it at once."""
 
 
 def takers(
@@ -58,12 +62,35 @@ def _kept_to(history: History, ledger: Ledger, losses: list[FaultFact], stored: 
 
 
 def recovered_ends(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints) -> list[int]:
-    """Where the log ended after each loss, by the positions given out until the next one; −1: nobody knows."""
+    """Where the log ended after each loss, at the latest; −1: nobody knows. The positions given out until the next loss
+    tell, and where a sector went bad: no record that holds it, and none behind it, is read again."""
     stored = stored[ledger.position[stored] >= 0]
     epoch = epoch_of(history, ledger, losses, stored)
-    after = [ledger.position[stored[epoch == number + 1]] for number in range(len(losses))]
-    first = [int(positions.min()) if len(positions) else -1 for positions in after]
-    return [0 if loss.takes() == "all" else end for loss, end in zip(losses, first, strict=True)]
+    ends: list[int] = []
+    for number, loss in enumerate(losses):
+        after = ledger.position[stored[epoch == number + 1]]
+        bounds = [0] if loss.takes() == "all" else after.tolist()
+        bounds += _behind_sector(history, ledger, loss, stored[epoch <= number])
+        ends.append(min(bounds, default=-1))
+    return ends
+
+
+def _behind_sector(history: History, ledger: Ledger, loss: FaultFact, before: Ints) -> list[int]:
+    """Positions of those of *before* that hold the first byte of the sector which *loss* made bad, or lie behind it."""
+    if not loss.position:
+        return []
+    before = before[np.argsort(ledger.position[before], kind="stable")]
+    position = ledger.position[before]
+    end = position + _size(history, before) + LEAST_AROUND_BODY_BYTES
+    follows = np.append(position[1:], NEVER)
+    end = np.where(follows - end < LEAST_AROUND_BODY_BYTES, follows, end)
+    return [at for sector in loss.position.values() for at in position[end > sector].tolist()]
+
+
+def _size(history: History, messages: Ints) -> Ints:
+    """Bytes of the body of each; 0 where nobody wrote it down."""
+    known = dict(zip(history.messages.message.tolist(), history.messages.size.tolist(), strict=True))
+    return np.array([known.get(message, 0) for message in messages.tolist()], dtype=np.int64)
 
 
 def alive_at(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints, number: int) -> Ints:

@@ -91,6 +91,7 @@ class _Judge:
 
     def __init__(self, facts: RunFacts, bounds: RouteBounds) -> None:
         self.facts, self.bounds = facts, bounds
+        self.proven = facts.conditions.proven()
         self.brokers = facts.cluster.brokers
         self._spans: dict[tuple[str, str], list[Span]] = {}
 
@@ -136,7 +137,7 @@ class _Judge:
 
     def is_down(self, broker: str, ns: int) -> bool:
         """Whether the master of *broker* had ended."""
-        return holds(self.facts.conditions.down(self.facts.cluster.master_at(broker, ns)), ns)
+        return holds(self.proven.down(self.facts.cluster.master_at(broker, ns)), ns)
 
     def _must_be_gone(self, view: View, master: str) -> bool:
         slack_ns = self.facts.slack_ns()
@@ -149,7 +150,7 @@ class _Judge:
             view.complete_ns < end_ns
             and view.invoke_ns > begin_ns + self.bounds.closed_within_ns + slack_ns
             and self._is_seen(view.server, master, begin_ns, view.invoke_ns)
-            for begin_ns, end_ns in self.facts.conditions.closed(master)
+            for begin_ns, end_ns in self.proven.closed(master)
         )
 
     def _is_seen(self, server: str, master: str, ended_ns: int, until_ns: int) -> bool:
@@ -168,8 +169,7 @@ class _Judge:
 
     def _silent(self, master: str, server: str) -> list[Span]:
         """When *server* certainly heard nothing of *master*."""
-        conditions = self.facts.conditions
-        return union(conditions.still(master), conditions.unheard(master, server, "namesrv"))
+        return union(self.proven.still(master), self.proven.unheard(master, server, "namesrv"))
 
     def _of_server(self, server: str) -> list[Span]:
         """When *server* was down, frozen or of another time."""

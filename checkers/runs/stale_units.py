@@ -18,6 +18,9 @@ So a place holds such a unit only if all of this holds:
     end       the process ended once more since, before the place was seen
     reached   the log had reached P again by then
 
+A broker writes a record of its own for each pull whose offset it moves (topic ``OFFSET_MOVED_EVENT``), where no send tells
+of it: the log then lies before the first message of afterwards.
+
 Limits. The positions of messages that were sent in batches are those of their first one; how long a record is, is known
 but for what surrounds its body.
 """
@@ -26,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.history.columns import Bools
+from checkers.history.columns import NEVER, Bools
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.runs.loss_rules import data_losses
@@ -40,9 +43,10 @@ Way = tuple[FaultFact, ...]
 
 
 def way_to(history: History, facts: RunFacts, queue: int, offset: int, op: int) -> Way:
-    """How a unit of before a fault can stand at *offset* of *queue*, where operation *op* saw something."""
+    """How a unit of before a fault can stand at *offset* of *queue*, where operation *op* saw something (−1: some
+    operation, before the end)."""
     broker = history.queues.broker_of(queue)
-    seen = int(history.ops.complete_event[history.ops.rows(np.array([op]))[0]])
+    seen = int(history.ops.complete_event[history.ops.rows(np.array([op]))[0]] if op >= 0 else NEVER)
     for taker in reversed(takers_of(facts, broker)):
         old = _position_before(history, queue, offset, taker)
         ends = [end for end in ends_after(facts, broker, taker) if end.begin_event < seen]
@@ -60,7 +64,7 @@ def takers_of(facts: RunFacts, broker: str) -> list[FaultFact]:
 def ends_after(facts: RunFacts, broker: str, taker: FaultFact) -> list[FaultFact]:
     """Faults that ended the process of *broker* once more after *cut*."""
     hits = [fault for fault in facts.faults if fault.effective != 0 and facts.hits(fault, broker)]
-    return [fault for fault in hits if fault is not taker and ends_later(fault, taker.inject_ns)]
+    return [fault for fault in hits if fault.fault != taker.fault and ends_later(fault, taker.inject_ns)]
 
 
 def ends_later(fault: FaultFact, ns: int) -> bool:
@@ -91,11 +95,16 @@ def _position_before(history: History, queue: int, offset: int, taker: FaultFact
 def _reached(history: History, broker: str, taker: FaultFact, end: FaultFact) -> int:
     """Where the last record that *broker* stored between *cut* and *end* can end; −1 if it stored none."""
     ops, queues = history.ops, history.queues
-    own = [queue for queue in queues.queue.tolist() if queues.broker_of(queue) == broker]
+    own = np.isin(ops.queue, [queue for queue in queues.queue.tolist() if queues.broker_of(queue) == broker])
     last_ns = end.heal_ns if end.does("ends", at="heal") else end.inject_ns
-    rows = _stored(history, np.isin(ops.queue, own)) & (ops.invoke_event > taker.inject_event)
+    after = ops.invoke_event > taker.inject_event
+    rows = _stored(history, own) & after
     last = int(ops.position[rows & (ops.complete_ns < last_ns)].max(initial=-1))
-    return last + longest_record_bytes(history) if last >= 0 else -1
+    told = last + longest_record_bytes(history) if last >= 0 else -1
+    if not (own & after & ops.status.mask("PULL_OFFSET_MOVED") & (ops.complete_ns < last_ns)).any():
+        return told
+    next_one = ops.position[rows & (ops.invoke_ns > last_ns)]
+    return max(told, int(next_one.min())) if len(next_one) else told
 
 
 def _stored(history: History, of_ops: Bools) -> Bools:

@@ -102,3 +102,36 @@ def test_a_damaged_answer_for_many_that_is_not_looked_into_hides_nothing() -> No
     build.drain(902, 903, 4, [7])
     build.drained(990, 5)
     assert "hidden" not in [kind for kind, *_ in bad(judged(build))]
+
+
+MESSAGE: dict[str, object] = {"process": 0, "sequence": 0, "sharding_key": "", "tags": "", "kind": "", "due_ns": -1}
+
+
+def sector_at(byte: int, size: int, second: int) -> list[tuple[str, int, str]]:
+    """Message 0 at 0, 1 at 1000, 2 at *second*; a sector goes bad, and the log has grown by what nobody was told of when
+    message 3 is stored at 5000. The places of 1 and 2 hold no records."""
+    build = Build()
+    for message in range(4):
+        build.messages.append({**MESSAGE, "message": message, "size": size})
+    for message, position in enumerate((0, 1000, second)):
+        build.send(10 * message, 10 * message + 1, message, message, position=position)
+    build.fault("flip_bits", "broker-a-0", 50, 51, heal=60)
+    next(e for e in build.events if e["step"] == "probe")["detail"] = f'{{"position": {byte}}}'
+    build.send(140, 141, 3, 3, position=5000)
+    return bad(judged(drained(build, {0: 0, 1: None, 2: None, 3: 3}, 4)))
+
+
+@pytest.mark.parametrize(
+    ("byte", "size", "second", "hidden"),
+    [
+        (1600, 700, 3000, 0),  # the body of 1 reaches so far
+        (1500, 200, 1400, 1),  # in 2, so nothing is told of 1
+        (1350, 200, 1380, 0),  # no other record fits between 1 and 2
+        (1600, 200, 3000, 1),  # 1 is not that long, as far as is known
+        (4000, 200, 3000, 2),  # behind both, as far as is known
+    ],
+)
+def test_what_held_the_bad_sector_or_lay_behind_it_is_lost_and_not_hidden(
+    byte: int, size: int, second: int, hidden: int
+) -> None:
+    assert sum(count for kind, count, _ in sector_at(byte, size, second) if kind == "hidden") == hidden

@@ -195,3 +195,14 @@ def test_who_was_started_early_in_a_long_heal_serves_from_then_on() -> None:
         asked(build, range(10, 17), ("broker-a",))
         asked(build, range(17, 40), BOTH)
         assert [anomaly.kind for anomaly in judge(build).anomalies] == ([] if at else ["stale-route"])
+
+
+@pytest.mark.parametrize(("effective", "kinds"), [(1, ["stale-route"]), (-1, [])])
+def test_a_stop_that_did_not_come_about_while_the_harness_waited_accuses_nobody(
+    effective: int, kinds: list[str]
+) -> None:
+    """A frozen process ends when it is let go on: nobody can tell when, and until then it stays listed."""
+    build = Build()
+    build.fault("stop", "broker-a-0", 10_000, 40_000, bit=effective)
+    asked(build, range(1, 45), BOTH)
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == kinds

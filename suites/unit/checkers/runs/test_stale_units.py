@@ -7,7 +7,7 @@ import pytest
 from checkers.runs.availability import check_availability
 from checkers.runs.log import check_logs
 from checkers.runs.mechanisms import mechanism_of
-from checkers.runs.stale_units import DAMAGED_ANSWER
+from checkers.runs.stale_units import DAMAGED_ANSWER, way_to
 from suites.unit.checkers.build import Build
 
 
@@ -73,3 +73,45 @@ def test_readers_that_stand_before_such_a_place_for_ever_have_its_reason() -> No
     assert stuck(at=3) == [("not-recovered", "stale-units")]
     assert stuck(at=9) == [("not-recovered", "")], "the queue never was that long"
     assert stuck(at=3, status="SYSTEM_ERROR") == [("not-recovered", "")], "an error is no bytes"
+
+
+def reason(answers: int, next_position: int) -> bool:
+    """Nothing is sent between the two faults, but pulls are moved: a broker writes a record for each of them."""
+    build = Build()
+    for message in range(5):
+        build.send(10 * message, 10 * message + 1, message, message)
+    build.fault("flip_bits", "broker-a-0", 100, 101, heal=110)
+    for number in range(answers):
+        ms = 120 + 2 * number
+        build.op("pull", ms, ms + 1, "PULL_OFFSET_MOVED", queue=0, offset=9, outcome="ok", node="broker-a-0")
+    build.fault("kill", "broker-a-0", 140, 141, heal=150, fault="f2")
+    build.send(160, 161, 12, 2, position=next_position)
+    return bool(way_to(build.history(), build.facts(flush="sync"), 0, 1, -1))
+
+
+def test_a_log_grows_by_the_records_of_moved_offsets_too() -> None:
+    assert reason(answers=2, next_position=1500)
+    assert not reason(answers=0, next_position=1500), "nothing was written"
+    assert not reason(answers=2, next_position=900), "not as far as the old unit points"
+
+
+def ended_short(does_grow: bool) -> list[tuple[str, str]]:
+    """A fault leaves message 0, and the queue ends at @1; after the next start, which takes nothing, it is longer."""
+    build = Build()
+    for message in range(5):
+        build.send(10 * message, 10 * message + 1, message, message)
+    build.fault("flip_bits", "broker-a-0", 100, 101, heal=110)
+    if does_grow:
+        build.op("pull", 120, 121, "PULL_OFFSET_MOVED", queue=0, offset=9, outcome="ok", node="broker-a-0")
+    build.query_max(10_000, 10_001, 1)
+    build.fault("kill", "broker-a-0", 20_000, 20_001, heal=20_010, fault="f2")
+    build.send(21_000, 21_001, 12, 3, position=3500)
+    build.drain(90_000, 90_001, 0, [0])
+    build.drain(90_004, 90_005, 3, [12])
+    verdict = check_logs(build.history(), build.facts(flush="sync"))
+    return [(a.kind, mechanism_of(a)) for a in verdict.anomalies if a.kind == "stale" and not a.allowed]
+
+
+def test_a_queue_that_was_shorter_before_old_units_were_taken_for_its_own() -> None:
+    assert ended_short(does_grow=True) == [("stale", "stale-units")]
+    assert ended_short(does_grow=False) == [("stale", "")], "the log cannot have reached the old units again"
