@@ -18,8 +18,8 @@ So a place holds such a unit only if all of this holds:
     end       the process ended once more since, before the place was seen
     reached   the log had reached P again by then
 
-A broker writes a record of its own for each pull whose offset it moves (topic ``OFFSET_MOVED_EVENT``), where no send tells
-of it: the log then lies before the first message of afterwards.
+A broker writes a record of its own for each pull whose offset it moves (topic ``OFFSET_MOVED_EVENT``), where no send
+tells of it: the log then ends before the first message of afterwards.
 
 Limits. The positions of messages that were sent in batches are those of their first one; how long a record is, is known
 but for what surrounds its body.

@@ -58,6 +58,8 @@ POLL_NAMESERVER_NS: Final = 5 * SECOND
 SUSPEND_NS: Final = SECOND
 PULL_TIMEOUT_NS: Final = 8 * SECOND
 """RocketMQ sweeps parked pulls every 5 s."""
+IN_TIME_NS: Final = SECOND
+"""Who enters so late is in time: a route was asked for."""
 
 ASK_AGAIN_NS: Final = SECOND
 STRAY_EVERY_NS: Final = SECOND
@@ -135,6 +137,8 @@ class Member(Part):
         )
         self._consumer = PullConsumer(self.client, pulls, self._pulled)
         self.client.parts.append(self)
+        self._due_ns = 0
+        """When the next turn is due by the timetable, the same for all members."""
         self._turn = 0
         self._is_finishing = False
         self._asked_before = 0
@@ -147,7 +151,9 @@ class Member(Part):
 
     def start(self, env: Environment) -> None:
         eighths = 7 if self._is_newcomer else 1
-        env.set_timer(_ENTER, self._stage.load.duration_ns * eighths // 8)
+        after_ns = self._stage.load.duration_ns * eighths // 8
+        self._due_ns = env.now() + after_ns
+        env.set_timer(_ENTER, after_ns)
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         if key == _ENTER:
@@ -188,6 +194,7 @@ class Member(Part):
         """Queues of this turn; the only member puts all down and takes them up again."""
         if self._is_finishing:
             return
+        wait_ns = self._next_turn(env)
         own = self._stage.queues[(self._number + self._turn) % self._members :: self._members]
         queues = [MessageQueue(self._stage.topic, queue.broker, queue.queue_id) for queue in own]
         self._stage.recorder.event(
@@ -197,7 +204,20 @@ class Member(Part):
             self._consumer.assign(env, {})
         self._consumer.assign(env, dict.fromkeys(queues, -1))
         self._turn += 1
-        env.set_timer(_TURN, self._stage.load.duration_ns // 4)
+        env.set_timer(_TURN, wait_ns)
+
+    def _next_turn(self, env: Environment) -> int:
+        """How long this turn lasts. A member that could not enter in time, since it learned no route, takes the turn of
+        the others: out of step, two would read the same queues, and nobody the rest."""
+        lasts_ns = self._stage.load.duration_ns // 4
+        late_ns = env.now() - self._due_ns
+        if late_ns < IN_TIME_NS:
+            self._due_ns = env.now() + lasts_ns
+            return lasts_ns
+        missed, late_ns = divmod(late_ns, lasts_ns)
+        self._turn += missed
+        self._due_ns = env.now() + lasts_ns - late_ns
+        return lasts_ns - late_ns
 
 
 class Stray(MeasuringClient):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from checkers.verdict import Outcome
+from faults.plan import bind_fault
 from harness.run import RunResult, run_scenario
 from harness.scenario import SECOND, Scenario, Topology, Workload
 from harness.scenario_file import dump, parse
@@ -156,3 +157,21 @@ def test_a_record_of_another_queue_is_recognised_by_what_it_says_itself() -> Non
     ((_, fields),) = stage.completed
     assert fields["messages"] == [40, -1]
     assert fields["unrecognised"] == [(1, "message 41 of chaos/1")]
+
+
+def test_a_member_that_enters_late_takes_the_turn_of_the_others(tmp_path: Path) -> None:
+    """The first NameServer starts again when the members enter: it knows no routes yet, and who asked it enters later, and then the queues
+    are shared as if it had come in time."""
+    gone = bind_fault(1, at="4900ms", do="restart", on="nameserver(1)")
+    pair = Topology(nameservers=2, brokers=1, slaves=1)
+    load = replace(scenario("group", 40, rate_per_s=4), topology=pair, faults=(gone,))
+    result = run_scenario(load, seed=1, out=tmp_path)
+    entered: dict[str, int] = {}
+    owned: dict[str, list[int]] = {}
+    for turn in (event for event in journal(result) if event.get("step") == "assigned"):
+        entered.setdefault(turn["node"], turn["ns"])
+        owned[turn["node"]] = turn["detail"]["queues"]
+    first, second = (node for node, queues in owned.items() if len(queues) == 1)
+    assert abs(entered[first] - entered[second]) > 2 * SECOND, "one was late"
+    assert sorted([*owned[first], *owned[second]]) == [0, 1]
+    assert result.outcome is Outcome.PASS

@@ -108,7 +108,7 @@ MESSAGE: dict[str, object] = {"process": 0, "sequence": 0, "sharding_key": "", "
 
 
 def sector_at(byte: int, size: int, second: int) -> list[tuple[str, int, str]]:
-    """Message 0 at 0, 1 at 1000, 2 at *second*; a sector goes bad, and the log has grown by what nobody was told of when
+    """Message 0 at 0, 1 at 1000, 2 at *second*; a sector goes bad; the log has grown by what nobody was told of, when
     message 3 is stored at 5000. The places of 1 and 2 hold no records."""
     build = Build()
     for message in range(4):
