@@ -160,8 +160,8 @@ def test_a_record_of_another_queue_is_recognised_by_what_it_says_itself() -> Non
 
 
 def test_a_member_that_enters_late_takes_the_turn_of_the_others(tmp_path: Path) -> None:
-    """The first NameServer starts again when the members enter: it knows no routes yet, and who asked it enters later, and then the queues
-    are shared as if it had come in time."""
+    """The first NameServer starts again when the members enter, and knows no routes yet: who asked it enters later, and
+    then the queues are shared as if it had come in time."""
     gone = bind_fault(1, at="4900ms", do="restart", on="nameserver(1)")
     pair = Topology(nameservers=2, brokers=1, slaves=1)
     load = replace(scenario("group", 40, rate_per_s=4), topology=pair, faults=(gone,))
