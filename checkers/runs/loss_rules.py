@@ -44,9 +44,9 @@ from checkers.history.spans import Span, back_by, length_ns, union, within
 from checkers.runs.flush_progress import FlushRule, overdue
 from checkers.runs.group_loss import elections_that_lose, judge_group_loss
 from checkers.runs.loss_takers import alive_at, last_seen, takers
-from checkers.runs.mechanisms import SLAVE_AHEAD
+from checkers.runs.mechanisms import SLAVE_AHEAD, SLAVE_KEPT
 from checkers.runs.replication_bound import acknowledged_alone, copied_until, copy_losses
-from checkers.runs.resurrection import is_returned, judge_returned, returned
+from checkers.runs.resurrection import ahead_since, is_returned, judge_returned, returned
 from checkers.runs.unearned_acks import FalseAcks, false_acks, never_copied
 from checkers.verdict import Anomaly
 
@@ -382,15 +382,30 @@ def _judge_unreplicated(
         f"the oldest acknowledged {seconds(age_ns)} before"
     )
     is_allowed = age_ns <= bound_ns
-    judgement = (
-        f"{_why_unreplicated(facts, broker, slave, loss.fault)} (nothing older than {seconds(bound_ns)})."
-        if is_allowed
-        else f"But {slave or 'its slave'} must have had everything that is older than {seconds(bound_ns)}."
+    losses = data_losses(facts, broker)
+    ahead = None if is_allowed else ahead_since(history, ledger, broker, losses, loss.fault, tail)
+    if is_allowed:
+        judgement = f"{_why_unreplicated(facts, broker, slave, loss.fault)} (nothing older than {seconds(bound_ns)})."
+    else:
+        judgement = f"But {slave or 'its slave'} must have had everything that is older than {seconds(bound_ns)}."
+    if ahead is not None:
+        judgement += (
+            f" It had been ahead of its master since {ahead.words()}, kept what that lost, and has none of what was "
+            f"sent since."
+        )
+    anomaly, lost = _anomaly(
+        history,
+        ledger,
+        broker,
+        tail,
+        f"{opening}. {judgement}",
+        loss.fault,
+        allowed=is_allowed,
+        age_ns=age_ns,
+        bound_ns=bound_ns,
     )
-    sentence = f"{opening}. {judgement}"
-    return _anomaly(
-        history, ledger, broker, tail, sentence, loss.fault, allowed=is_allowed, age_ns=age_ns, bound_ns=bound_ns
-    )
+    details = {**anomaly.details, "mechanism": SLAVE_KEPT} if ahead is not None else anomaly.details
+    return replace(anomaly, details=details), lost
 
 
 def _why_unreplicated(facts: RunFacts, broker: str, slave: str, fault: FaultFact) -> str:

@@ -72,6 +72,18 @@ def is_returned(found: list[Returned], messages: Ints) -> Bools:
     return np.isin(messages, again)
 
 
+def ahead_since(
+    history: History, ledger: Ledger, broker: str, losses: list[FaultFact], adopted: FaultFact, lost: Ints
+) -> FaultFact | None:
+    """The one of *losses* since which the slave was ahead whose data took the place by *adopted*: what its master lost
+    then is there again, and all of *lost* was sent afterwards (RocketMQ: HAClient reports the end of its own log)."""
+    if adopted.takes() != "replaced":
+        return None
+    sent_event = int(history.ops.invoke_event[ledger.row[lost]].min())
+    before = min(sent_event, adopted.inject_event)
+    return next((b.loss for b in returned(history, ledger, broker, losses) if b.loss.inject_event < before), None)
+
+
 def judge_returned(
     history: History, facts: RunFacts, ledger: Ledger, broker: str, found: list[Returned]
 ) -> list[Anomaly]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.runs.accounting import check_accounting
 from checkers.runs.mechanisms import SHOWN_BY, mechanism_of, unexplained
 from checkers.runs.slave_lag import check_slave_lag
 from checkers.verdict import Anomaly, Verdict
@@ -90,3 +91,29 @@ def test_only_what_no_way_explains_is_left() -> None:
     allowed = Anomaly("lost", "…", (), {}, allowed=True)
     assert unexplained([known, of_log, new, elsewhere, allowed]) == [new, elsewhere]
     assert unexplained([of_log]) == [of_log], "what the log alone says is explained by nothing"
+
+
+def adopted_later(first: str = "cut_power", shows: tuple[int, ...] = (0, 1, 2)) -> Build:
+    """Messages 0 to 2; a fault leaves 0 with the master, of whom one more is stored there, at 1000; a minute later the
+    data of its slave takes the place, and the drain *shows* that."""
+    build = Build()
+    for message in range(3):
+        build.send(10 * message, 10 * message + 1, message, message)
+    build.fault(first, "broker-a-0", 50, 51, heal=60)
+    build.send(70, 71, 3, 1, position=1000)
+    build.fault("adopt_slave", "broker-a-0", 60_000, 60_001, heal=60_100, fault="f2")
+    build.drain(90_000, 90_001, 0, list(shows))
+    build.drained(90_002, len(shows))
+    return build
+
+
+def judged_async(build: Build) -> list[tuple[str, str]]:
+    nodes = {"broker-a-0": {}, "broker-a-1": {}}
+    facts = build.facts("multi-master-multi-slave-async", nodes=nodes)
+    return ways(check_accounting(build.history(), facts))
+
+
+def test_what_an_adopted_slave_never_got_since_it_was_ahead_of_its_master() -> None:
+    assert judged_async(adopted_later()) == [("lost", "slave-kept"), ("resurrected", "slave-kept")]
+    assert judged_async(adopted_later(shows=(0,))) == [("lost", "")], "nothing shows that it was ahead"
+    assert judged_async(adopted_later(first="kill")) == [("lost-in-middle", "")], "its master had lost nothing"
