@@ -7,6 +7,7 @@ Question: what does somebody need who opens this a week later, without the tool,
 | ``page`` | what is on the page, in which order? |
 | ``columns`` | how do a million operations get into a browser? |
 | ``nodes`` | when was which node up, and how far was each copy of the log? |
+| ``elections`` | who led which group when, in which term? |
 | ``losses`` | which acknowledged messages were lost, by queue? |
 | ``counters`` | what do the numbers of a check mean? |
 | ``foreign`` | the same for a history that another tool wrote |

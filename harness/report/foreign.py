@@ -85,7 +85,7 @@ def _packed(calls: Sequence[Call], marked: set[int]) -> tuple[dict[str, Any], by
     header = {
         "count": count, "unit_ns": SECOND_NS, "end_ns": end * SECOND_NS, "load_ns": 0, "columns": places,
         "lanes": lanes, "f": names, "texts": [call.words() for call in calls],
-        "faults": [], "phases": [], "states": [], "marks": [], "positions": [],
+        "faults": [], "phases": [], "states": [], "roles": [], "marks": [], "positions": [],
     }  # fmt: skip
     return header, blob
 

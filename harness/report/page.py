@@ -3,9 +3,9 @@
 Question: what happened, is it bad, why, and how do I see it again?
 
 Model. The verdict and its sentence first, then the timeline, then the checks that are not PASS with the operations that
-prove it, lost messages by queue, the plan, what clients did, faults, nodes, and the checks that passed. Times are on
-the clock of the scenario, as in sentences: ``at:`` counts on it, 0 is the beginning of the load, what was before is
-negative. The history (journal, columns) counts from the start of the run; the page subtracts.
+prove it, lost messages by queue, the plan, what clients did, faults, leaders of groups, nodes, and the checks that
+passed. Times are on the clock of the scenario, as in sentences: ``at:`` counts on it, 0 is the beginning of the load,
+what was before is negative. The history (journal, columns) counts from the start of the run; the page subtracts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from checkers.history.history import History, seconds
 from checkers.history.spans import NEVER_NS
 from harness import runfolder
 from harness.pages import render as render_page
-from harness.report import nodes
+from harness.report import elections, nodes
 from harness.report.columns import OUTCOMES, end_of, packed
 from harness.report.counters import explained
 from harness.report.losses import by_queue
@@ -56,12 +56,14 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
     broken = [anomaly for check in checks for anomaly in check["anomalies"] if not anomaly["allowed"]]
     header, blob = packed(history, (op for anomaly in broken for op in anomaly["ops"]))
     end_ns, load_ns = end_of(history), history.events.load_ns
+    leaders = elections.leaders_in(checks)
     timeline = {
         **header,
         "load_ns": load_ns,
         "faults": [_fault_json(fault, end_ns) for fault in faults],
         "phases": [list(phase) for phase in phases],
         "states": nodes.states(history, end_ns),
+        "roles": elections.roles(history, leaders, end_ns),
         "marks": nodes.marks(history),
         "positions": nodes.positions(history, run["nodes"]),
         "proofs": [anomaly["ops"][:PROOF_OPS_MAX] for anomaly in broken],
@@ -74,7 +76,7 @@ def render(run: Mapping[str, Any], verdict: Mapping[str, Any], history: History,
         summary=SUMMARY[outcome] + _allowed_loss(checks), facts=_facts(run),
         checks=[_check(check) for check in checks], losses=_losses(history),
         operations=_operations(history), faults=_faults(history, faults, run),
-        phases=_phases(history, phases, end_ns), nodes=_nodes(run, history),
+        phases=_phases(history, phases, end_ns), leaders=elections.rows(history, leaders), nodes=_nodes(run, history),
         ops_total=len(history.ops),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.run import run_scenario
 from suites.browser.conftest import Reader
 
 ETCD = Path(__file__).resolve().parents[1] / "public" / "porcupine" / "test_data" / "jepsen" / "etcd_000.log"
@@ -70,6 +71,24 @@ def test_axe_finds_nothing_serious_on_the_dashboard(home: Path, reader: Reader, 
 @pytest.mark.parametrize("failed", [False, True])
 def test_axe_finds_nothing_serious_on_a_report(home: Path, reader: Reader, failed: bool) -> None:
     reader.open(report(home, failed=failed))
+    assert reader.violations() == []
+    assert reader.complaints() == []
+
+
+@pytest.fixture(scope="session")
+def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a group whose leader was killed."""
+    folder = run_scenario("dledger-leader-killed", seed=1, out=tmp_path_factory.mktemp("group")).folder
+    assert folder is not None
+    return folder / "report.html"
+
+
+def test_the_page_of_a_group_draws_who_led_in_which_term(group: Path, reader: Reader) -> None:
+    reader.open(group)
+    assert "leads, with its term" in reader.text(".legend")
+    assert "term 1" in reader.driver.execute_script(
+        "return run.chart.getZr().storage.getDisplayList().map((one) => one.style.text ?? '')"
+    )
     assert reader.violations() == []
     assert reader.complaints() == []
 

@@ -4,10 +4,11 @@ const run = {
   panels() {
     const { data } = timeline, narrow = innerWidth < 700, left = narrow ? 96 : 210, right = 18;
     const nodes = [...new Set([...data.states.map((state) => state.node), ...data.marks.map((mark) => mark[1])])].filter(Boolean).sort();
-    const sizes = [["lanes", Math.max(60, timeline.lanes.length * 26)], ...(data.texts ? [] : [["nodes", Math.max(20, nodes.length * 20)], ["rates", 90], ["latency", 90]]), ...(data.positions.length ? [["positions", 90]] : [])];
+    const members = [...new Set(data.roles.map((stretch) => stretch.node))].sort();
+    const sizes = [["lanes", Math.max(60, timeline.lanes.length * 26)], ...(data.texts ? [] : [["nodes", Math.max(20, nodes.length * 20)], ...(members.length ? [["roles", members.length * 20]] : []), ["rates", 90], ["latency", 90]]), ...(data.positions.length ? [["positions", 90]] : [])];
     let top = 58;
     const grids = sizes.map(([name, height]) => { const grid = { name, left, right, top, height, outerBoundsMode: "none" }; top += height + 26; return grid; });
-    return { grids, nodes, height: top + 56, narrow, left };
+    return { grids, nodes, members, height: top + 56, narrow, left };
   },
   async show() {
     const element = document.getElementById("timeline");
@@ -28,13 +29,14 @@ const run = {
   },
   soon() { run.pending ??= requestAnimationFrame(() => { run.pending = null; run.fill(); }); },
   option() {
-    const { grids, nodes, narrow, left } = run.layout, { data } = timeline, colour = page.colour;
+    const { grids, nodes, members, narrow, left } = run.layout, { data } = timeline, colour = page.colour;
     const short = (text) => (narrow ? text.replace(/^(sends to|reads of) .*\/(broker-)?/, (whole, side) => `${side.split(" ")[0]} `) : text);
     const bottom = grids.length - 1;
     const x = grids.map((grid, index) => ({ type: "value", gridIndex: index, containShape: false, min: timeline.begins_s, max: timeline.end_s, axisLabel: { show: index === bottom, formatter: (value) => (data.texts ? timeline.axis(value) : `${Number(value.toFixed(6))} s`), hideOverlap: true, showMaxLabel: false, showMinLabel: run.from === 0 }, splitLine: { show: true }, axisTick: { show: index === bottom } }));
     const y = grids.map(({ name }, index) => ({ gridIndex: index, ...{
       lanes: { type: "category", inverse: true, data: timeline.lanes.map((lane) => short(data.lanes[lane])), axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
       nodes: { type: "category", inverse: true, data: nodes, axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
+      roles: { type: "category", inverse: true, data: members.map((node) => `${node} role`), axisLabel: { interval: 0, fontSize: 11, width: left - 12, overflow: "truncate" } },
       rates: { type: "value", name: "sends/s", nameLocation: "middle", nameGap: narrow ? 40 : 60, min: 0, splitNumber: 2 }, latency: { type: "log", name: "send, ms", nameLocation: "middle", nameGap: narrow ? 40 : 60, axisLabel: { hideOverlap: true } },
       positions: { type: "value", name: "log, bytes", nameLocation: "middle", nameGap: narrow ? 46 : 70, splitNumber: 2 },
     }[name] }));
@@ -42,6 +44,7 @@ const run = {
     const bands = (index, labels) => ({ id: `faults-${index}`, type: "line", data: [], xAxisIndex: index, yAxisIndex: index, silent: !labels, markArea: { silent: true, itemStyle: { color: colour("fault-soft"), borderColor: colour("fault"), borderWidth: 1 }, label: { show: labels, color: colour("fault"), position: "insideBottom", fontWeight: "bold" },
       data: data.faults.map((fault) => [{ name: labels ? `${fault.id} ${fault.verb}` : "", xAxis: fault.begin }, { xAxis: fault.end }]).map(([a, b]) => [{ ...a, xAxis: a.xAxis / 1e9 }, { xAxis: b.xAxis / 1e9 }]) } });
     const states = { up: 0.55, paused: 0.2, down: 0 };
+    const roles = { LEADER: ["measure", 14, "leads"], FOLLOWER: ["soft", 4, "follows"], CANDIDATE: ["other", 8, "stands for election"] };
     const bar = (api, from, to, y, height) => { const [x0, middle] = api.coord([from, y]), [x1] = api.coord([to, y]); return { x: x0, y: middle, width: Math.max(1.5, x1 - x0), height }; };
     const clip = (params, shape) => window.echarts.graphic.clipRectByRect(shape, params.coordSys);
     run.renderers = {
@@ -49,6 +52,9 @@ const run = {
         shape.height = single ? 3.2 : 5.4; shape.y += -size / 2 + (single ? 1 + row * 3.8 : row * 5.6); const inside = clip(params, shape);
         return inside && { type: "rect", shape: inside, style: { fill: api.visual("color"), opacity: api.value(5) } }; },
       states: (params, api) => { const shape = bar(api, api.value(0), api.value(1), api.value(2), 8); shape.y -= 4; const inside = clip(params, shape); return inside && { type: "rect", shape: inside, style: { fill: colour("soft"), opacity: api.value(3) } }; },
+      roles: (params, api) => { const stretch = data.roles[params.dataIndex], [name, height] = roles[stretch.role], shape = bar(api, api.value(0), api.value(1), api.value(2), height);
+        shape.y -= height / 2; const inside = clip(params, shape), words = stretch.role === "LEADER" && stretch.term >= 0 ? [`term ${stretch.term}`, `${stretch.term}`].find((text) => inside?.width > 7 * text.length + 6) : undefined;
+        return inside && { type: "rect", shape: inside, style: { fill: colour(name) }, textContent: words && { style: { text: words, fill: colour("on-colour"), fontSize: 10 } }, textConfig: { position: "inside" } }; },
     };
     return {
       grid: grids, xAxis: x, yAxis: y,
@@ -62,6 +68,7 @@ const run = {
         { id: "proof", type: "scatter", ...at("lanes"), symbol: "pin", symbolSize: 20, z: 5, itemStyle: { color: colour("fail") }, data: timeline.proven().map((i) => ({ value: [timeline.begin_s(i), timeline.place.get(timeline.lane[i])], index: i })) },
         ...(data.texts ? [] : [
         { id: "states", type: "custom", ...at("nodes"), clip: true, renderItem: run.renderers.states, encode: { x: [0, 1], y: 2 }, data: data.states.map((state) => ({ value: [state.begin / 1e9, state.end / 1e9, nodes.indexOf(state.node), states[state.state]], say: `${state.node} ${state.state}` })) },
+        ...(members.length ? [{ id: "roles", type: "custom", ...at("roles"), clip: true, renderItem: run.renderers.roles, encode: { x: [0, 1], y: 2 }, data: data.roles.map((stretch) => ({ value: [stretch.begin / 1e9, stretch.end / 1e9, members.indexOf(stretch.node)], say: `${stretch.node} ${roles[stretch.role][2]}${stretch.term >= 0 ? ` in term ${stretch.term}` : ""}<br>${timeline.clock(stretch.begin / 1e9)} to ${timeline.clock(stretch.end / 1e9)}` })) }] : []),
         { id: "marks", type: "scatter", ...at("nodes"), symbol: "diamond", symbolSize: 8, itemStyle: { color: colour("ink") }, data: data.marks.filter((mark) => mark[1]).map(([ns, node, step, detail]) => ({ value: [ns / 1e9, nodes.indexOf(node)], say: `${node} ${step}<br>${timeline.clock(ns / 1e9)}<br>${run.escaped(detail)}` })) },
         ...timeline.colours.map((name, index) => ({ id: `rate-${index}`, name: timeline.words[index], type: "bar", stack: "sends", barCategoryGap: "0%", ...at("rates"), itemStyle: { color: colour(name) }, data: [] })),
         { id: "p50", name: "median", type: "line", ...at("latency"), showSymbol: true, symbolSize: 3, itemStyle: { color: colour("measure") }, lineStyle: { color: colour("measure"), width: 1.5 }, data: [] },

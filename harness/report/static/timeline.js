@@ -10,7 +10,7 @@ const timeline = {
     timeline.data = data;
     for (const [name, { type, at }] of Object.entries(data.columns)) timeline[name] = new types[type](blob, at, data.count);
     timeline.unit_s = data.unit_ns / 1e9; timeline.begins_s = -data.load_ns / 1e9; timeline.end_s = (data.end_ns - data.load_ns) / 1e9;
-    for (const span of [...data.faults, ...data.states]) { span.begin -= data.load_ns; span.end -= data.load_ns; }
+    for (const span of [...data.faults, ...data.states, ...data.roles]) { span.begin -= data.load_ns; span.end -= data.load_ns; }
     for (const phase of data.phases) phase[1] -= data.load_ns;
     for (const point of [...data.marks, ...data.positions.flatMap((line) => line.points)]) point[0] -= data.load_ns;
     timeline.order = Uint32Array.from({ length: data.count }, (_, index) => index).sort((a, b) => timeline.begin[a] - timeline.begin[b]);
