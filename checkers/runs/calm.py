@@ -8,8 +8,8 @@ connections, so everybody knows of it at once: it disturbs for the settling time
 while it is dead. What nobody saw take effect disturbs nothing; a node that ended by itself does.
 
 Settling takes what RocketMQ's timers take: brokers register every 30 s, members rebalance every 20 s and learn routes
-within 5 s here. Who was cut off or frozen may have left a connection behind that its peer keeps for 120 s, and looks
-for every 10 s (ClientHousekeepingService).
+within 5 s here. Who was partitioned or frozen may have left a connection behind that its peer keeps for 120 s, and
+looks for every 10 s (ClientHousekeepingService).
 """
 
 from __future__ import annotations

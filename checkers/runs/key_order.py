@@ -11,8 +11,8 @@ one member holds its lock:
     moved-disorder   the same over two queues: the key's queue had changed (another number of queues in the route, a
                      master away). RocketMQ's documents say that order is lost then: allowed, and counted
     overlap          two listeners at work in one queue: FAIL, unless a fault explains it. A lock is kept in the
-                     broker's memory (its end forgets it) and expires after 60 s (a member that is frozen or cut off for
-                     so long loses it, and does not know it)
+                     broker's memory (its end forgets it) and expires after 60 s (a member that is frozen or partitioned
+                     for so long loses it, and does not know it)
 
 A key *stalled* while its sends failed: the longest time between two acknowledgements.
 

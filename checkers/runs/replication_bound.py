@@ -4,7 +4,7 @@ Question: the master's disk is gone and the slave's copy has taken its place. Wh
 missing?
 
 Model. A master pushes what it has to its slave; the lag is the contract's ``replication_lag_s`` plus the backend's
-slack. While the slave is down, paused or cut off, and until it has joined again, nothing is copied: such a
+slack. While the slave is down, paused or partitioned, and until it has joined again, nothing is copied: such a
 *disturbance* stretches the lag back to its beginning. Joining again takes as long as the disturbance itself, since TCP
 waits ever longer, plus 15 s for RocketMQ's own pauses (5 s to look for the master, 5 s to the first report).
 
@@ -15,7 +15,7 @@ A slave that lost data itself is as far behind as that: by what it had not flush
 everything, where its disk was lost or damaged.
 
 Of several synchronous slaves one has said that it has a message. Where all but one of them were seen to be away, ended,
-paused or cut off from their master, from before the send until its answer, it was that one, and no lag excuses it.
+paused or partitioned from their master, from before the send until its answer, it was that one, and no lag excuses it.
 
 Limits. Where nobody tells which slave it was, several count as one: the most disturbed decides.
 """
@@ -83,7 +83,7 @@ def _joined_ns(fault: FaultFact) -> int:
 
 
 def _disturbs(facts: RunFacts, fault: FaultFact, broker: str, slave: str) -> bool:
-    """It ended, stopped or cut off the master of *broker* or *slave*; any slave, if none is named."""
+    """It ended, stopped or partitioned the master of *broker* or *slave*; any slave, if none is named."""
     pair = (facts.cluster.first_master(broker), slave)
     left, right = (
         [node for node in side if facts.cluster.broker_of(node) == broker and (not slave or node in pair)]

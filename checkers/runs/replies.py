@@ -10,7 +10,7 @@ not waiting for it, with the message that it answers.
     wrong-reply       a request was answered with the answer to another one
     wrong-caller      a reply reached a client that never sent that request
     reply-lost        the broker said that it had handed the reply over while its caller still waited, and the caller
-                      never got it; allowed if the caller was ended, frozen or cut off meanwhile
+                      never got it; allowed if the caller was ended, frozen or partitioned meanwhile
 
 A reply that comes after its caller has given up, or a second time (a request is a message, and delivered at least
 once), is counted.

@@ -6,7 +6,7 @@ well?
 Model. Clients ask every NameServer again and again (op ``route``: ``node`` the NameServer, ``detail`` broker → ids).
 RocketMQ's guarantee (documentation, NameServer): brokers heartbeat every 30 s; every 10 s the NameServer looks for
 brokers unseen for 120 s; a closed connection or an unregistration counts at once. A broker is *out* for a NameServer
-while it is down, frozen or cut off from it, whichever faults hold it so (:mod:`checkers.history.conditions`):
+while it is down, frozen or partitioned from it, whichever faults hold it so (:mod:`checkers.history.conditions`):
 
     stale-route     listed although it has been down for longer than ``closed_within``, where the end of its connection
                     could be seen, or out for longer than ``silent_within``
@@ -18,9 +18,9 @@ the kernel outlives the broker, and may close its connections all the same. A li
 when that began and when it ended. A NameServer that was itself
 down, frozen or of another time is judged again when that is over; times in which it was out count for nobody. A group
 has no master from when its leader steps down until another is elected: how long that may take is for the check
-``elections``. And a leader that was frozen or cut off while another was elected may register once more as the master,
-and then as a follower: who registers last under id 0 has it, and when that one takes another id nobody has it, until
-the new leader registers again (RocketMQ: RouteInfoManager#registerBroker), within ``relearned_within``.
+``elections``. And a leader that was frozen or partitioned while another was elected may register once more as the
+master, and then as a follower: who registers last under id 0 has it, and when that one takes another id nobody has it,
+until the new leader registers again (RocketMQ: RouteInfoManager#registerBroker), within ``relearned_within``.
 
 Limits. Views are as clients see them, to the interval of their questions. Runs without ``route`` ops are not judged.
 """
@@ -250,7 +250,7 @@ def _left_after_ms(facts: RunFacts, views: list[View]) -> dict[str, int]:
 
 
 def _silenced(facts: RunFacts, fault: FaultFact) -> list[str]:
-    """Names of brokers whose master *fault* ended, froze or cut off from a NameServer."""
+    """Names of brokers whose master *fault* ended, froze or partitioned from a NameServer."""
     cluster, hit = facts.cluster, frozenset(fault.left)
     if fault.does("separates"):
         sides = ((fault.left, fault.right), (fault.right, fault.left))

@@ -180,7 +180,7 @@ ELECTING: Final = {
     "group-counts-sent": BrokerDefect(
         counts_sent,
         "a leader takes what it has pushed to a follower as being there",
-        "acknowledged messages gone after a leader was cut off from its followers",
+        "acknowledged messages gone after a leader was partitioned from its followers",
         "accounting",
         ("A13", "C13"),
         "dledger#142, #134: pushes booked at the wrong index are acknowledged before a quorum has them",
@@ -188,7 +188,7 @@ ELECTING: Final = {
     "group-quorum-lacks-one": BrokerDefect(
         counts_itself_twice,
         "a leader commits with one member fewer than a majority",
-        "acknowledged messages gone after a leader was cut off from its followers",
+        "acknowledged messages gone after a leader was partitioned from its followers",
         "accounting",
         ("A02",),
         "dledger#4, #305: entries count as committed that a later leader need not have",

@@ -35,7 +35,7 @@ from reference_impl.dledger.messages import AppendResponse, GetResponse
 from reference_impl.environment import MS, SECOND, Environment
 from suites.conformance.dledger.members import ClientRole, Members
 
-SUMMARY: Final = "clients append to a group and read it by index, while members are cut off, paused and killed"
+SUMMARY: Final = "clients append to a group and read it by index, while members are partitioned, paused and killed"
 REFUSED: Final = (
     Code.NOT_LEADER,
     Code.METADATA_ERROR,
