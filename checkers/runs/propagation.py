@@ -26,8 +26,9 @@ Whoever was down or partitioned before the bound was over is excused until it is
 asks no master before its next registration, 30 s later) and as long again as the bound; what comes later excuses
 nothing. A change whose machine lost data meanwhile is not waited for, nor an offset whose broker was killed (it is
 saved every 5 s). A master that is replaced by its slave's data keeps what had been copied: what it forgets
-(``forgotten``) may not be older than the bound. Limits. A change that was superseded before its bound is not judged.
-Text values are compared, numbers only grow.
+(``forgotten``) may not be older than the bound.
+
+Limits. A change that was superseded before its bound is not judged. Text values are compared, numbers only grow.
 """
 
 from __future__ import annotations
