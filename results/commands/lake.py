@@ -79,6 +79,12 @@ def installed() -> Iterator[None]:
         raise BackendUnavailable(f"{error.name} is not installed", hint="pip install 'mqchaos[spark]'") from error
 
 
+REMEDY: Final = (
+    "  hint: mqchaos check RUN writes tables and verdict anew, from run.json and journal.jsonl; where these are damaged, "
+    "run its scenario again"
+)
+
+
 def _add(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int:
     from results.lake.ingest import add
 
@@ -92,6 +98,8 @@ def _add(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int:
     terminal.result(added.words())
     for reason in added.quarantined.values():
         terminal.result(f"  quarantined: {reason}")
+    if added.quarantined:
+        terminal.say(REMEDY)
     if added.left_out:
         terminal.say(f"columns that this version does not know were left out: {', '.join(sorted(added.left_out))}")
     if arguments.json:

@@ -282,3 +282,18 @@ def test_a_run_that_was_never_judged_does_not_keep_the_others_from_landing(typed
     assert code == EXIT_ERROR
     assert "quarantined" in out
     assert "verdict.json" in out
+
+
+def test_what_mends_a_quarantined_run_is_said_and_does(typed, folder: Path) -> None:
+    typed("run", "small.yaml", "--seeds", "5..6", "--keep", "all")
+    one, other = (folder / "runs" / name for name in kept(folder))
+    (one / "ops.parquet").write_bytes(b"PAR1")
+    about = (other / "run.json").read_text()
+    (other / "run.json").write_text(about[:40])
+    code, out, err = typed("lake", "add", "runs")
+    assert (code, out.splitlines()[0]) == (EXIT_ERROR, "0 runs added, 2 quarantined")
+    assert "mqchaos check RUN writes tables and verdict anew" in err
+    assert typed("check", str(one))[0] == EXIT_PASS
+    assert typed("check", str(other))[0] == EXIT_ERROR
+    code, out, _ = typed("lake", "add", "runs")
+    assert out.splitlines()[0] == "1 run added, 1 quarantined"
