@@ -80,8 +80,8 @@ def installed() -> Iterator[None]:
 
 
 REMEDY: Final = (
-    "  hint: mqchaos check RUN writes tables and verdict anew, from run.json and journal.jsonl; where these are damaged, "
-    "run its scenario again"
+    "  hint: mqchaos check RUN writes tables and verdict anew, from run.json and journal.jsonl; where these are "
+    "damaged, run its scenario again"
 )
 
 
