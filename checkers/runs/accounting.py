@@ -29,11 +29,14 @@ from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger_of
+from checkers.history.strays import stray
 from checkers.runs.expiry import expired, judge_expired
 from checkers.runs.forensics import Death, deaths_of, shape_of
 from checkers.runs.hidden import hidden, judge_hidden
 from checkers.runs.loss_rules import judge_loss, judge_return
 from checkers.runs.lost_after_delivery import with_deliveries
+from checkers.runs.mechanisms import STALE_UNITS
+from checkers.runs.stale_units import in_words, way_to
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _NAMED = 20
@@ -55,7 +58,7 @@ def check_accounting(history: History, facts: RunFacts) -> Verdict:
         *judge_expired(history, facts, ledger, missed[is_expired]),
         *judge_return(history, facts, ledger),
         *_duplicated(history, ledger),
-        *_phantoms(history, ledger),
+        *_phantoms(history, facts, ledger),
         *_unreachable(history, facts),
     ]
     reasons = _reasons(history, ledger, missing[~is_judged])
@@ -112,10 +115,11 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _phantoms(history: History, ledger: Ledger) -> list[Anomaly]:
+def _phantoms(history: History, facts: RunFacts, ledger: Ledger) -> list[Anomaly]:
     reads = history.reads
     unrecognised = np.flatnonzero(reads.message < 0)
-    anomalies = [_unrecognised(history, int(row)) for row in _first_places(history, unrecognised)[:_NAMED].tolist()]
+    places = _first_places(history, unrecognised)[:_NAMED]
+    anomalies = [_unrecognised(history, facts, int(row)) for row in places.tolist()]
     seen = ledger.where(ledger.seen & (ledger.outcome >= FAIL))
     return anomalies + [_never_stored(history, ledger, message) for message in seen[:_NAMED].tolist()]
 
@@ -127,16 +131,22 @@ def _first_places(history: History, rows: Ints) -> Ints:
     return rows[np.sort(first)]
 
 
-def _unrecognised(history: History, row: int) -> Anomaly:
+def _unrecognised(history: History, facts: RunFacts, row: int) -> Anomaly:
     reads = history.reads
     op = int(reads.op[row])
     queue = int(history.ops.queue[history.ops.rows(reads.op[row : row + 1])[0]])
     offset = int(reads.offset[row])
     where, what = f"{history.queues.name(queue)} @{offset}", reads.detail[row]
     sentence = f"{where} holds something that nobody sent ({what or 'no digest'}), read by {history.op_text(op)}."
-    if what.startswith("message "):
-        sentence = f"Who asked {where.split(' @')[0]} got {what} by {history.op_text(op)}: it is of another queue."
-    return Anomaly("phantom", sentence, (op,), {"queue": queue, "offset": offset, "digest": what})
+    details = {"queue": queue, "offset": offset, "digest": what}
+    if stray(what) >= 0:
+        way = way_to(history, facts, queue, offset, op)
+        sentence = (
+            f"Who asked {where.split(' @')[0]} got {what} by {history.op_text(op)}: it is of another queue."
+            f"{in_words(way)}"
+        )
+        details |= {"mechanism": STALE_UNITS} if way else {}
+    return Anomaly("phantom", sentence, (op,), details)
 
 
 def _never_stored(history: History, ledger: Ledger, message: int) -> Anomaly:

@@ -40,6 +40,8 @@ from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.logs.deliveries import Deliveries, delivery_counts, delivery_order
 from checkers.runs.group_offsets import told_by_masters
+from checkers.runs.loss_rules import data_losses
+from checkers.runs.resurrection import is_returned, returned
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 _NAMED = 20
@@ -180,7 +182,7 @@ def _below(history: History, facts: RunFacts, ledger: Ledger, given: _Given, mes
 
 def _was_beyond(history: History, facts: RunFacts, ledger: Ledger, given: _Given, messages: Ints) -> Bools:
     """Of which an answer had sent the group beyond their offset before their send had ended, or a slave, which need not
-    be equal any more, led it past that offset with something else."""
+    be equal any more, led it past that offset with something else; and what a fault took that came back since."""
     ops, pulls = history.ops, given.lane.pulls
     offset, ended = ops.offset[ledger.row[messages]], ops.complete_event[ledger.row[messages]]
     by_slave = pulls[of_slaves(history, facts)[pulls] & (ops.next_offset[pulls] > ops.offset[pulls])]
@@ -189,7 +191,9 @@ def _was_beyond(history: History, facts: RunFacts, ledger: Ledger, given: _Given
     pulls = pulls[np.argsort(ops.complete_event[pulls], kind="stable")]
     furthest = np.append(-1, np.maximum.accumulate(ops.next_offset[pulls]))
     sent_to = furthest[np.searchsorted(ops.complete_event[pulls], ended)]
-    beyond: Bools = (reached > left) | (sent_to > offset)
+    broker = history.queues.broker_of(given.lane.queue)
+    back = is_returned(returned(history, ledger, broker, data_losses(facts, broker)), messages)
+    beyond: Bools = (reached > left) | (sent_to > offset) | back
     return beyond
 
 

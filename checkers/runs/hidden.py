@@ -3,15 +3,17 @@
 Question: a message is not there at the end. Is it lost, or does nothing lead to it?
 
 Model. The drain asks for each offset of a damaged answer by itself. A place whose last answer began no record has a
-unit of the consume queue that points into the middle of a record; no consumer ever gets the message of that place. No
-contract allows that. Messages of the same queue behind such a place that have no place at all are hidden, too. What a
-recovery cut off (its position was given out anew) is not hidden, whatever stands at its place.
+unit of the consume queue that points into the middle of a record; no consumer ever gets the message of that place.
+Where records are of one length, such a unit may point at a border: who asks gets a record of another queue, and the
+message whose record it is has no place of its own. No contract allows that. Messages of the same queue behind such a
+place that have no place at all are hidden, too. What a recovery cut off (its position was given out anew) is not
+hidden, whatever stands at its place.
 
 One way is known: :mod:`checkers.runs.stale_units`. It needs a fault that took the end of the log before the message was
 sent, and one more end of the process since: after the message was acknowledged, or before, when it was given a place
 that such a unit holds already. What is hidden without them has no known reason.
 
-Limits. An old unit may point at a border by chance, and so show another message: that is for the check ``log``.
+Limits. An old unit may also show another message of its own queue: that is for the check ``log``.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from checkers.history.columns import Bools, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import WEAK, Ledger, ack_ns
+from checkers.history.strays import stray
 from checkers.runs.loss_rules import data_losses, stored_by
 from checkers.runs.loss_takers import recovered_ends
 from checkers.runs.mechanisms import STALE_UNITS
@@ -46,15 +49,15 @@ class Hidden:
 
 def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> list[Hidden]:
     """Those of *missing* (message numbers) to which nothing leads, by broker and way."""
-    damaged = _damaged_places(history)
-    if not damaged:
+    damaged, strays = _damaged_places(history), _strays(history)
+    if not damaged and not len(strays):
         return []
     brokers = np.array([history.queues.broker_of(queue) for queue in ledger.queue[missing].tolist()])
     found: list[Hidden] = []
     for broker in sorted(set(brokers.tolist())):
         of_this = missing[brokers == broker]
         of_this = of_this[~_truncated(history, facts, ledger, broker, of_this)]
-        shown = of_this[_is_at(history, ledger, of_this, damaged)]
+        shown = of_this[_is_at(history, ledger, of_this, damaged) | np.isin(of_this, strays)]
         found += _by_way(history, facts, ledger, broker, _with_unplaced(history, ledger, broker, of_this, shown))
     return found
 
@@ -69,6 +72,14 @@ def _damaged_places(history: History) -> set[tuple[int, int]]:
     goes_on = (np.append(queue[1:], -1) == queue) & (np.append(offset[1:], -1) == offset + 1)
     rows = np.flatnonzero(ops.status.mask(DAMAGED_ANSWER)[drains] & goes_on)
     return set(zip(queue[rows].tolist(), offset[rows].tolist(), strict=True))
+
+
+def _strays(history: History) -> Ints:
+    """Messages that the drain got where it asked other queues."""
+    reads, of_drains = history.reads, history.ops.op[history.ops.f.mask("drain")]
+    rows = np.flatnonzero((reads.message < 0) & np.isin(reads.op, of_drains))
+    found = {stray(reads.detail[row]) for row in rows.tolist()} - {-1}
+    return np.array(sorted(found), dtype=np.int64)
 
 
 def _truncated(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:
@@ -138,7 +149,7 @@ def _anomaly(history: History, ledger: Ledger, found: Hidden) -> Anomaly:
     many = "1 acknowledged message" if len(messages) == 1 else f"{len(messages)} acknowledged messages"
     sentence = (
         f"{many} of {found.broker} hidden, first {history.op_text(first)}: the log went on behind them, but from there "
-        f"on their queue points into the middle of records, and whoever asks gets bytes that are none."
+        f"on their queue points elsewhere, and whoever asks gets bytes that are no record, or one of another queue."
     )
     details = {
         "broker": found.broker,

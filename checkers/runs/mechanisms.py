@@ -40,7 +40,7 @@ SHOWN_BY: Final[Mapping[str, str]] = {
 _SEEN_BY_THE_LOG: Final[Mapping[str, frozenset[str]]] = {
     STALE_BYTES: frozenset({"resurrected"}),
     SLAVE_KEPT: frozenset({"resurrected", "skipped-in-read", "hole-without-writer"}),
-    STALE_UNITS: frozenset({"skipped-in-read", "hole-without-writer"}),
+    STALE_UNITS: frozenset({"resurrected", "skipped-in-read", "hole-without-writer", "phantom"}),
 }
 """What the check ``log``, which knows nothing of faults, calls the same thing in queues of that broker."""
 

@@ -23,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from checkers.history import strays
 from harness.payload import Body, Unrecognised, decode, encode
 from harness.recorder import Detail
 from harness.workloads.workload import QueueAddress, Stage
@@ -365,7 +366,7 @@ def recognised(
         if isinstance(body, Unrecognised):
             unrecognised.append((index, f"{body.reason}: {body.digest}"))
         else:
-            unrecognised.append((index, f"message {body.message} of {its_topic}/{its_queue}"))
+            unrecognised.append((index, strays.in_words(body.message, its_topic, its_queue)))
     return messages, unrecognised
 
 

@@ -90,6 +90,28 @@ def test_below_the_group_may_be_skipped_only_where_offsets_may_be_used_again(do:
     assert kinds(judged(check_deliveries, refilled(do))) == found
 
 
+def come_back(adopt: str) -> Story:
+    """Two messages are lost before the group enters; it reads two others at their places; then the first two are there
+    again, since the slave had kept them."""
+
+    def story(g: Group) -> None:
+        g.stored(2)
+        g.fault("cut_power", MASTER, 20, 22, heal=30)
+        g.send(40, 41, message=2, offset=0, position=0)
+        g.send(42, 43, message=3, offset=1, position=1000)
+        g.told(44, -1)
+        g.takes(45, 0, [2, 3])
+        g.fault(adopt, MASTER, 60, 62, heal=70, fault="f2")
+        g.drain(80, 81, at=0, got=[0, 1])
+        g.drained(82, at=2)
+
+    return story
+
+
+def test_what_comes_back_at_places_that_the_group_had_passed_is_skipped() -> None:
+    assert kinds(judged(check_deliveries, come_back("adopt_slave"))) == {"skipped": True}
+
+
 def test_a_slave_that_kept_what_its_master_lost_may_lead_a_group_past_messages() -> None:
     def story(g: Group) -> None:
         g.stored(2)

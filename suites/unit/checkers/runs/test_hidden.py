@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from checkers.history.strays import in_words, stray
 from checkers.runs.accounting import check_accounting
+from checkers.runs.mechanisms import unexplained
 from checkers.runs.stale_units import DAMAGED_ANSWER
 from checkers.verdict import Verdict
 from suites.unit.checkers.build import Build
@@ -15,7 +17,9 @@ def judged(build: Build, flush: str = "sync") -> Verdict:
 
 
 def bad(verdict: Verdict) -> list[tuple[str, int, str]]:
-    return [(a.kind, a.details["count"], a.details.get("mechanism", "")) for a in verdict.anomalies if not a.allowed]
+    return [
+        (a.kind, a.details.get("count", 1), a.details.get("mechanism", "")) for a in verdict.anomalies if not a.allowed
+    ]
 
 
 def drained(build: Build, answers: dict[int, int | None], end: int) -> Build:
@@ -135,3 +139,22 @@ def test_what_held_the_bad_sector_or_lay_behind_it_is_lost_and_not_hidden(
     byte: int, size: int, second: int, hidden: int
 ) -> None:
     assert sum(count for kind, count, _ in sector_at(byte, size, second) if kind == "hidden") == hidden
+
+
+def test_an_old_unit_may_point_at_a_record_of_another_queue_where_all_are_of_one_length() -> None:
+    """Message 5 is in the log, and whoever asks another queue gets it."""
+    build = drained(cut_then("kill"), {0: 0, 1: 4, 3: 6, 4: 7}, 5)
+    op = build.op("drain", 980, 981, "FOUND", queue=0, offset=2, count=1)
+    build.reads.append({"op": op, "position": 0, "offset": 2, "message": -1, "detail": "message 5 of t/1"})
+    verdict = judged(build)
+    assert ("hidden", 1, "stale-units") in bad(verdict)
+    phantom = next(a for a in verdict.anomalies if a.kind == "phantom")
+    assert "got message 5 of t/1" in phantom.sentence
+    assert phantom.details["mechanism"] == "stale-units"
+    assert unexplained(verdict.anomalies) == []
+
+
+@pytest.mark.parametrize("detail", ["message 5", "5 of t/1", "damaged: message 5 of t/1", ""])
+def test_only_what_says_whose_it_is_counts_as_a_stray(detail: str) -> None:
+    assert stray(detail) == -1
+    assert stray(in_words(5, "t", 1)) == 5
