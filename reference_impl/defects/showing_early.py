@@ -28,6 +28,16 @@ class AsFarAsWritten(CommittedDispatcher):
         return self._written() if self.is_slave else super().end
 
 
+class AsFarAsTaken(CommittedDispatcher):
+    """Of a leader: what it has taken is good enough."""
+
+    _written: Callable[[], int]
+
+    @property
+    def end(self) -> int:
+        return super().end if self.is_slave else self._written()
+
+
 class WakesDispatch(LogFlush):
     """Not only what is committed is news to it."""
 
@@ -38,22 +48,32 @@ class WakesDispatch(LogFlush):
         self._dispatcher.wake(env)
 
 
-def follower_shows_everything(broker: Broker) -> None:
-    """Its queues go to the end of its log."""
-    engine = engine_of(broker)
-    dispatcher = broker.state.store._dispatcher
-    substitute(dispatcher, AsFarAsWritten, _written=lambda: engine.log.end_position)
-    substitute(engine.flush, WakesDispatch, _dispatcher=dispatcher)
+def shows_everything(wrong: type[CommittedDispatcher]) -> Callable[[Broker], None]:
+    """Queues go to the end of the log where *wrong* says so."""
+
+    def plant(broker: Broker) -> None:
+        engine = engine_of(broker)
+        dispatcher = broker.state.store._dispatcher
+        substitute(dispatcher, wrong, _written=lambda: engine.log.end_position)
+        substitute(engine.flush, WakesDispatch, _dispatcher=dispatcher)
+
+    return plant
 
 
 SHOWING_EARLY: Final = {
     "group-follower-shows-all": BrokerDefect(
-        follower_shows_everything,
+        shows_everything(AsFarAsWritten),
         "a follower shows what is in its log, whether a majority has it or not",
         "a follower showed messages of a leader that was deposed, where others stand now",
         "freshness",
         ("A14",),
         "dledger#278: a follower applies entries up to an index that its leader told, not as far as it can know them",
+    ),
+    "group-leader-shows-all": BrokerDefect(
+        shows_everything(AsFarAsTaken),
+        "a leader shows what it has taken, whether a majority has it or not",
+        "two messages at one offset: one that a deposed leader showed, and one that the group acknowledged",
+        "log",
     ),
 }
 """All of this file."""

@@ -172,6 +172,11 @@ EXHIBITS: Final = {
     "group-follower-shows-all": Exhibit(
         "group-minority", ("slave-shows-another", "slave-showed-more"), ("broker-a-0",)
     ),
+    "group-leader-shows-all": Exhibit(
+        "group-leader-minority",
+        TWO_VALUES,
+        ("chaos/broker-a/", "holds two different messages", "partition of broker-a-0"),
+    ),
     "entries-unconfirmed": OfEntries("entries", ("stale-or-lost", "went-backwards"), ("a later answer says",)),
     "entries-uncommitted": OfEntries("entries", (*TWO_VALUES, "went-backwards"), ()),
     "entries-at-once": OfEntries("entries", (*TWO_VALUES, "stale-or-lost"), ()),
