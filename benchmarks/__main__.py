@@ -31,6 +31,7 @@ BENCHMARKS = {
     "runs": "simulated runs a minute: drawn, run, checked",
     "lake": "answers over 100 to 10,000 stored runs, beside DuckDB",
     "brokers": "sends a second on real processes, beside Apache RocketMQ",
+    "failover": "a group without its leader: detect, elect, register, route, beside Apache RocketMQ",
     "clients": "deliveries, new owners and messages in order, beside Apache RocketMQ",
     "memory": "what clients that mean no good make a node keep, and how long others wait",
     "replication": "how far a slave is behind, and what waiting for it costs, beside Apache RocketMQ",

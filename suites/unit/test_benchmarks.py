@@ -10,10 +10,13 @@ from importlib import import_module
 
 import pytest
 
+from benchmarks import failover
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.figure import Figure
 from benchmarks.replication import LAG_COUNT, LagMeter, PairOfBrokers, quantiles_ms
+from checkers.history.history import History
 from harness.backends.sim.world import SimBackend
+from harness.recorder import Recorder
 from harness.targets.reference import ReferenceTarget
 
 SMALL = ("command_line", "recorder", "simulator", "runs")
@@ -50,6 +53,43 @@ def test_the_lag_of_a_simulated_pair_is_that_of_its_network() -> None:
     pair.start()
     assert len(pair.lags_ns(True)) == LAG_COUNT // 20
     assert pair.meter.refused == 0
+
+
+TOLD = (
+    ("role", "a-0", "role_changed", {"role": "CANDIDATE"}),
+    ("role", "a-0", "role_changed", {"role": "LEADER"}),
+    ("role", "a-0", "became_master", {}),
+    ("note", "client-1", "routes", {"brokers": {"a": [0, 1, 2]}}),
+    ("node", "a-0", "killed", {}),
+    ("note", "client-2", "routes", {"brokers": {"a": [0, 1, 2]}}),
+    ("note", "client-1", "routes", {"brokers": {"a": [1, 2]}}),
+    ("role", "a-1", "role_changed", {"role": "CANDIDATE"}),
+    ("role", "a-2", "role_changed", {"role": "CANDIDATE"}),
+    ("role", "a-2", "role_changed", {"role": "LEADER"}),
+    ("role", "a-2", "became_master", {}),
+    ("note", "client-1", "routes", {"brokers": {"a": [0, 1]}}),
+    ("note", "client-2", "routes", {"brokers": {"a": [0, 1]}}),
+)
+
+
+def test_the_parts_of_a_failover_count_from_the_kill_and_a_stale_route_names_no_new_master() -> None:
+    recorder = Recorder(iter(range(0, 1_000, 10)).__next__, run=1)
+    for kind, node, step, detail in TOLD:
+        recorder.event(kind, node=node, step=step, detail=detail)
+    found = failover.times(History.from_columns(recorder.columns()))
+    assert found == {"detect": 30, "elect": 50, "register": 60, "route": 70}, "nobody wrote"
+
+
+def test_a_part_lasts_from_the_end_of_the_one_before_in_runs_that_told_of_all() -> None:
+    ends = dict(zip(failover.PARTS, (5_000_000, 6_000_000, 6_000_000, 9_000_000, 10_000_000), strict=True))
+    lasted = failover.lengths([ends, {"route": 7_000_000, "write": 8_000_000}])
+    assert {part: some.tolist() for part, some in lasted.items()} == {
+        "detect": [5],
+        "elect": [1],
+        "register": [0],
+        "route": [3],
+        "write": [1],
+    }
 
 
 def test_a_synchronous_pair_is_measured_when_its_slave_has_joined_and_not_before() -> None:
