@@ -53,7 +53,7 @@ class Addressing:
         mode: Mode,
         on_change: Callable[[BrokerNode], None] = lambda node: None,
     ) -> None:
-        """*on_change*: told when another node serves its name than before."""
+        """*on_change*: told when another node serves its name than before, and who serves first where roles move."""
         self.brokers, self.roles_move, self._on_change = tuple(brokers), mode.roles_move, on_change
         self._serving_word, other = mode.role_words
         self._nodes = {node.node: node for node in self.brokers}
@@ -61,6 +61,7 @@ class Addressing:
             node.node: self._serving_word if node.broker_id == SERVING_ID else other for node in self.brokers
         }
         self._serves = {node.broker: node for node in self.brokers if node.broker_id == SERVING_ID}
+        self._told = {} if mode.roles_move else dict(self._serves)
 
     def learn(self, roles: Mapping[str, Role]) -> None:
         """What each node is now; who is not named stays what it was."""
@@ -68,12 +69,12 @@ class Addressing:
         for node, role in roles.items():
             known = self._nodes[node]
             if role == self._serving_word and self._is_news(known, roles):
-                self._serves[known.broker] = known
+                self._serves[known.broker] = self._told[known.broker] = known
                 self._on_change(known)
 
     def _is_news(self, node: BrokerNode, roles: Mapping[str, Role]) -> bool:
         """Another serves so far, and does so no more: of two that say they serve, who was there first is kept."""
-        before = self._serves.get(node.broker)
+        before = self._told.get(node.broker)
         return before is None or (before != node and roles.get(before.node) != self._serving_word)
 
     def serves(self, broker: str) -> BrokerNode | None:

@@ -20,7 +20,8 @@ Model. The drain says what is there, the group's pulls what it was given (:mod:`
                         (*moved*), or the message stands at two places (*stored-twice*). A broker may move a group to
                         the end of its queue, so what comes again then must be new messages at old offsets: the same
                         ones were *moved-too-far*, or *moved-by-emptied* if it was a member of a group whose
-                        disk had been lost, and which has not led since
+                        disk had been lost, or what it had not forced with its power, and which has not led since:
+                        until it finds a leader it answers as a master, of entries that it knows to be committed
 
 Limits. What lies beyond the group's last position proves nothing: UNKNOWN.
 """
@@ -287,12 +288,14 @@ def _came_before(history: History, facts: RunFacts, given: _Given, rows: Ints) -
 
 
 def _was_emptied(history: History, facts: RunFacts, op: int) -> bool:
-    """Whether the pull *op* was answered by a member whose disk had been lost, and which had not led since."""
+    """Whether the pull *op* was answered by a member that a fault had taken data from, and which had not led since.
+    A group's member needs what it did not force, too: how far the group had committed is in no entry."""
     row = int(history.ops.rows(np.array([op]))[0])
     if not of_slaves(history, facts)[row]:
         return False
     node, ns = history.ops.node[row], int(history.ops.complete_ns[row])
-    return any(f.takes() == "all" and f.took_effect_on(node) and f.begin_ns <= ns for f in facts.faults)
+    taken = ("all", "unforced") if facts.waits_for_majority() else ("all",)
+    return any(f.takes() in taken and f.took_effect_on(node) and f.begin_ns <= ns for f in facts.faults)
 
 
 _BECAUSE = {
@@ -300,7 +303,7 @@ _BECAUSE = {
     "not-yet-committed": "they had been read, but not committed",
     "slave-told": "a slave told an older offset than the master knew",
     "moved": "the broker said that the offset was beyond the end, and where to go on",
-    "moved-by-emptied": "a member whose disk had been lost, and who followed nobody yet, said where its log ends",
+    "moved-by-emptied": "a member that had lost data, and followed nobody yet, said where its log ends",
     "moved-too-far": "the broker sent it back below the end of the queue",
     "unexplained": "no answer explains it",
 }

@@ -76,6 +76,14 @@ def test_whoever_serves_is_told_once_and_the_last_one_known_is_kept() -> None:
     assert addressing.replicas("broker-a") == (A0, A2)
 
 
+def test_where_roles_move_who_serves_first_is_told_whatever_its_number() -> None:
+    for mode, first in ((ELECTED, [A0.node]), (PAIR, [])):
+        told: list[str] = []
+        addressing = Addressing(NODES, mode, lambda node, told=told: told.append(node.node))
+        addressing.learn(dict.fromkeys((A1.node, A2.node), mode.role_words[1]) | {A0.node: mode.role_words[0]})
+        assert told == first
+
+
 def test_of_two_masters_of_one_name_who_served_goes_on_serving() -> None:
     addressing = Addressing(NODES, PAIR)
     addressing.learn({A0.node: "master", A1.node: "master"})
@@ -116,7 +124,7 @@ def test_where_roles_move_faults_load_and_drain_go_to_whoever_serves(monkeypatch
     monkeypatch.setitem(MODES, "elected", ELECTED)
     events = history("elected", [KILL_LEADER, PROMOTE, PAUSE_LEADER], tmp_path)
     assert (hit(events, "f1"), hit(events, "f2"), hit(events, "f3")) == ([A0.node], [A1.node], [A1.node])
-    assert [event["node"] for event in events if event.get("step") == "serves"] == [A1.node, A0.node]
+    assert [event["node"] for event in events if event.get("step") == "serves"] == [A0.node, A1.node, A0.node]
     text = json.dumps(events)
     assert text.count('"by": "broker-a-1"') > 100, "sends that the promoted broker answered"
     drained = [event for event in events if event.get("f") == "drain"]

@@ -231,11 +231,15 @@ def test_a_follower_that_was_elected_by_nobody_tells_what_it_copied() -> None:
     ("do", "leads_again", "cause"),
     [
         ("wipe", False, "moved-by-emptied"),
+        ("cut_power", False, "moved-by-emptied"),
         ("wipe", True, "moved-too-far"),
+        ("cut_power", True, "moved-too-far"),
         ("kill", False, "moved-too-far"),
     ],
 )
-def test_a_member_that_lost_its_disk_ends_its_log_where_it_begins(do: str, leads_again: bool, cause: str) -> None:
+def test_a_member_that_lost_data_ends_its_log_early_until_it_finds_a_leader(
+    do: str, leads_again: bool, cause: str
+) -> None:
     def story(g: Group) -> None:
         led_by(g, 0, MASTER)
         g.stored(3)
