@@ -76,8 +76,7 @@ def _unforced(
         own |= ledger.position[lost] > ledger.position[lost[own]].min()
     of_them = f" ({before[-1].failed} of them)" if before[-1].failed else ""
     words = (
-        f"From {before[-1].words()} on every force failed with EIO{of_them}: the broker takes a "
-        f"force that failed for a flush."
+        f"From {before[-1].words()} on every force failed{of_them}: the broker takes a force that failed for a flush."
     )
     return FalseAcks("unforced-ok", lost[own], "SEND_OK although fsync failed", words, FAILED_FORCE)
 

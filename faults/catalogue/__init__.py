@@ -2,7 +2,7 @@
 
 from faults.catalogue.clock import STEP_CLOCK
 from faults.catalogue.connections import REFUSE_CONNECTS, RESET_LINKS
-from faults.catalogue.dead import DEAD_DISK
+from faults.catalogue.dead import DEAD_DISK, READ_ONLY_DISK
 from faults.catalogue.disk import CUT_POWER, FAIL_SYNC, FLIP_BITS, HANG_DISK, SLOW_DISK
 from faults.catalogue.files import DAMAGE_FILES
 from faults.catalogue.links import DROP_FRAMES, SLOW_LINK
@@ -16,8 +16,8 @@ from faults.verb import Verb
 
 _ALL = (
     *(KILL, STOP, PAUSE, RESTART),
-    *(CUT_POWER, FAIL_SYNC, SLOW_DISK, HANG_DISK, DEAD_DISK, FLIP_BITS, DAMAGE_FILES, FILL_DISK, WIPE, ADOPT_SLAVE),
-    RETURN_STALE,
+    *(CUT_POWER, FAIL_SYNC, SLOW_DISK, HANG_DISK, DEAD_DISK, READ_ONLY_DISK),
+    *(FLIP_BITS, DAMAGE_FILES, FILL_DISK, WIPE, ADOPT_SLAVE, RETURN_STALE),
     *(PARTITION, ISOLATE, RING, BRIDGE, REFUSE_CONNECTS, RESET_LINKS, SLOW_LINK, DROP_FRAMES),
     STEP_CLOCK,
     *(RECONFIGURE, PROMOTE),

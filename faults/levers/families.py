@@ -109,9 +109,15 @@ class PowerLevers(Nodes, Protocol):
     def kill_disk(self, node: str) -> None:
         """From now on every write and force of the node's disk fails with EIO; the process goes on."""
 
+    @act("disk_read_only")
+    def make_disk_read_only(self, node: str) -> None:
+        """From now on every write and force of the node's disk fails with EROFS, as after an error of its file system;
+        reads and the process go on."""
+
     @act("disk_mended")
     def mend_disk(self, node: str) -> None:
-        """The node is dead: its disk works again and has what had been forced when it died. No error if it had not."""
+        """The node is dead: its disk works again and has what had been forced when it died, or took no more writes. No
+        error if it had not."""
 
     def write_error(self, node: str) -> str:
         """The name of the error with which a write of our own to the node's disk fails (``EIO``); empty: it does

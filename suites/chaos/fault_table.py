@@ -81,6 +81,7 @@ GROUPS: Final = (
         f"do: damage_files, on: {MASTER}, for: 1s, with: {{of: table-backup, how: delete}}",
     ),
     (f"do: dead_disk, on: {MASTER}, for: 2s",),
+    (f"do: read_only_disk, on: {MASTER}, for: 2s",),
     (f"do: return_stale, on: {SLAVE}, for: 1s, with: {{behind: 4KiB}}",),
     (f"do: adopt_slave, on: {MASTER}, for: 2s",),
     (f"do: promote, on: {SLAVE}, for: 2s",),

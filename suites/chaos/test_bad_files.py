@@ -23,8 +23,9 @@ def test_a_slave_that_comes_back_from_an_older_copy_gets_the_rest_again(chaos_ru
     assert stale.position["broker-a-1"] > 0
 
 
-def test_what_a_dead_disk_takes_it_takes_when_it_is_back(chaos_run) -> None:
-    result, _, facts = came_out(chaos_run("disk-dies-under-its-broker"))
+@pytest.mark.parametrize("scenario", ["disk-dies-under-its-broker", "disk-turns-read-only"])
+def test_what_a_disk_that_takes_nothing_loses_it_loses_when_it_is_back(chaos_run, scenario: str) -> None:
+    result, _, facts = came_out(chaos_run(scenario))
     dies, comes_back = facts.faults
     assert (dies.harm, dies.takes(), comes_back.harm, comes_back.takes()) == ("disk-dead", "", "power-cut", "unforced")
     assert comes_back.begin_ns == dies.heal_ns

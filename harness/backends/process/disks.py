@@ -48,6 +48,9 @@ class Disks(Protocol):
     def die(self, node: str) -> None:
         """Every write and force fails from now on, and nothing more reaches the platter."""
 
+    def abort(self, node: str) -> None:
+        """Every write and force fails with EROFS from now on, and nothing more reaches the platter; reads go on."""
+
     def revive(self, node: str) -> None:
         """The disk works again, with what the platter has; no process of the node runs."""
 
@@ -94,6 +97,9 @@ class ImageDisks:
     def die(self, node: str) -> None:
         loopfs.cut_power(self._folder(node))
 
+    def abort(self, node: str) -> None:
+        loopfs.abort(self._folder(node))
+
     def revive(self, node: str) -> None:
         loopfs.unmount(self._folder(node))
         loopfs.mount_device(self._devices[node], self._folder(node))
@@ -133,6 +139,9 @@ class FolderDisks:
 
     def die(self, node: str) -> None:
         raise LeverRefused("a disk that dies must be one of its own for every node", self._why)
+
+    def abort(self, node: str) -> None:
+        raise LeverRefused("a disk that becomes read-only must be one of its own for every node", self._why)
 
     def revive(self, node: str) -> None:
         """It never died by our doing."""

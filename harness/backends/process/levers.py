@@ -113,6 +113,9 @@ class ProcessLevers:
     def kill_disk(self, node: str) -> None:
         self._disks.die(self._server(node).name)
 
+    def make_disk_read_only(self, node: str) -> None:
+        self._disks.abort(self._server(node).name)
+
     def mend_disk(self, node: str) -> None:
         self._disks.revive(self._dead(node).name)
 

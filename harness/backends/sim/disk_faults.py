@@ -14,7 +14,7 @@ Model. A healthy disk has no ``DiskFaults`` at all, so health costs nothing. Oth
     fuse        the n-th change from now on does not return: the process dies inside it (kill between two writes)
 
 A full disk is a matter of space (``SimDisk.set_ballast``). Plans
-reach most of these by faults; ``read_only`` and failing writes are for tests of whoever writes files.
+reach most of these by faults; failing writes are for tests of whoever writes files.
 """
 
 from __future__ import annotations

@@ -217,11 +217,15 @@ class SimLevers:
         """Every change and sync fails with EIO; reads go on."""
         self._faults(self._server(node, "kill the disk of").name).dead = True
 
+    def make_disk_read_only(self, node: str) -> None:
+        """Every change and sync fails with EROFS; reads go on."""
+        self._faults(self._server(node, "make the disk read-only of").name).read_only = True
+
     def mend_disk(self, node: str) -> None:
         """Refused while the process runs."""
         home = self._dead(node, "mend the disk of")
-        if home.disk.faults is not None and home.disk.faults.dead:
-            home.disk.faults.dead = False
+        if home.disk.faults is not None and (home.disk.faults.dead or home.disk.faults.read_only):
+            home.disk.faults.dead = home.disk.faults.read_only = False
             home.disk.lose_cache()
 
     def write_error(self, node: str) -> str:

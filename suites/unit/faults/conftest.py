@@ -43,7 +43,7 @@ class World:
         self.ahead_ms: dict[str, int] = {}
         self.failing: dict[str, int] = {}
         self.mended: dict[str, int] = {}
-        self.dead_disks: set[str] = set()
+        self.disk_errors: dict[str, str] = {}
         self.log_ends: dict[str, int] = {}
         self.kept_ends: dict[str, int] = {}
         self.growth_bytes = 1 << 20
@@ -97,13 +97,16 @@ class World:
         return self.lost.get(node, 0)
 
     def kill_disk(self, node: str) -> None:
-        self.dead_disks.add(node)
+        self.disk_errors[node] = "EIO"
+
+    def make_disk_read_only(self, node: str) -> None:
+        self.disk_errors[node] = "EROFS"
 
     def mend_disk(self, node: str) -> None:
-        self.dead_disks.discard(node)
+        self.disk_errors.pop(node, None)
 
     def write_error(self, node: str) -> str:
-        return "EIO" if node in self.dead_disks else ""
+        return self.disk_errors.get(node, "")
 
     def fail_forces(self, node: str) -> None:
         self.failing[node] = self.forces_asked_for

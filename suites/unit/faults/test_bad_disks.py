@@ -124,32 +124,50 @@ def test_a_delay_that_is_none_is_refused(fault, delay: str) -> None:
         fault("slow_disk", "master(broker-a)", at="5s", delay=delay)
 
 
-def dead_disk(fault):
-    return fault("dead_disk", "master(broker-a)", at="5s", hold="4s")
+TAKES_NOTHING = pytest.mark.parametrize(
+    ("verb", "lever", "error"),
+    [("dead_disk", "kill_disk", "EIO"), ("read_only_disk", "make_disk_read_only", "EROFS")],
+)
 
 
-def test_a_disk_dies_under_its_node_and_comes_back_with_a_start(world, fault) -> None:
-    world.drive(world.injector(dead_disk(fault)))
-    assert world.calls == [("kill_disk", MASTER), ("kill", MASTER), ("mend_disk", MASTER), ("start", MASTER)]
-    assert world.detail("f1", "probe") == {"before": "running", "error_before": "", "error_now": "EIO"}
+def struck(fault, verb: str):
+    return fault(verb, "master(broker-a)", at="5s", hold="4s")
+
+
+@TAKES_NOTHING
+def test_a_disk_takes_nothing_under_its_node_and_comes_back_with_a_start(
+    world, fault, verb: str, lever: str, error: str
+) -> None:
+    world.drive(world.injector(struck(fault, verb)))
+    assert world.calls == [(lever, MASTER), ("kill", MASTER), ("mend_disk", MASTER), ("start", MASTER)]
+    assert world.detail("f1", "probe") == {"before": "running", "error_before": "", "error_now": error}
     assert steps(world) == [("resolve", 1), ("inject", -1), ("probe", 1), ("heal", -1), ("heal_probe", 1)]
     assert world.is_whole()
 
 
-@pytest.mark.parametrize("why", ["it still takes writes", "it took none before", "nobody runs"])
-def test_a_disk_that_answers_as_it_did_is_not_dead(world, fault, why: str) -> None:
+@TAKES_NOTHING
+@pytest.mark.parametrize("why", ["it still takes writes", "it took none before", "nobody runs", "it fails otherwise"])
+def test_a_disk_that_answers_as_it_did_or_otherwise_than_asked_was_not_struck(
+    world, fault, verb: str, lever: str, error: str, why: str
+) -> None:
     if why == "it still takes writes":
-        world.broken["kill_disk"] = None
+        world.broken[lever] = None
     elif why == "it took none before":
-        world.dead_disks.add(MASTER)
+        world.disk_errors[MASTER] = error
+    elif why == "it fails otherwise":
+        world.on_call = lambda called: world.disk_errors.update({MASTER: "ENOSPC"}) if called == lever else None
+        world.broken[lever] = None
     else:
         world.states[MASTER] = "dead"
-    world.drive(world.injector(dead_disk(fault)))
+    world.drive(world.injector(struck(fault, verb)))
     assert ("probe", 0) in steps(world)
 
 
-def test_a_disk_that_stays_dead_is_told(world, fault) -> None:
+@TAKES_NOTHING
+def test_a_disk_that_takes_nothing_when_it_should_again_is_told(
+    world, fault, verb: str, lever: str, error: str
+) -> None:
     world.broken["mend_disk"] = None
-    world.drive(world.injector(dead_disk(fault)))
+    world.drive(world.injector(struck(fault, verb)))
     assert steps(world)[-1] == ("heal_probe", 0)
-    assert world.detail("f1", "heal_probe") == {"now": "running", "error_now": "EIO"}
+    assert world.detail("f1", "heal_probe") == {"now": "running", "error_now": error}

@@ -32,6 +32,7 @@ ACTS = [
     ("cut_file", (NODE, "f", -1), "file_cut"),
     ("keep_disk", (NODE,), "disk_kept"),
     ("kill_disk", (NODE,), "disk_died"),
+    ("make_disk_read_only", (NODE,), "disk_read_only"),
     ("mend_disk", (NODE,), "disk_mended"),
     ("put_disk_back", (NODE,), "disk_put_back"),
     ("reconfigure", (NODE, {}), "reconfigured"),

@@ -75,10 +75,13 @@ def test_a_disk_that_was_kept_is_put_back_whole(island: TinyWorld) -> None:
     assert island.ask("read") == b"older "
 
 
-def test_a_disk_that_dies_fails_every_write_until_it_is_mended(island: TinyWorld) -> None:
+@pytest.mark.parametrize(("act", "error"), [("kill_disk", "EIO"), ("make_disk_read_only", "EROFS")])
+def test_a_disk_that_takes_nothing_fails_every_write_until_it_is_mended(
+    island: TinyWorld, act: str, error: str
+) -> None:
     levers, node = island.levers, "broker-a-0"
-    island.do(levers.kill_disk, node)
-    assert (levers.write_error(node), levers.write_error("broker-b-0"), levers.state(node)) == ("EIO", "", "running")
+    island.do(getattr(levers, act), node)
+    assert (levers.write_error(node), levers.write_error("broker-b-0"), levers.state(node)) == (error, "", "running")
     with pytest.raises(InjectionFailed, match="runs"):
         island.do(levers.mend_disk, node)
     island.do(levers.kill, node)

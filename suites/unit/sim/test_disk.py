@@ -626,7 +626,8 @@ def test_what_was_kept_of_a_disk_is_all_there_is_once_it_is_put_back() -> None:
     assert bench.content() == b"older"
 
 
-def test_a_disk_that_is_mended_has_what_was_forced_when_it_died() -> None:
+@pytest.mark.parametrize(("fault", "error"), [("dead", "EIO"), ("read_only", "EROFS")])
+def test_a_disk_that_is_mended_has_what_was_forced_when_it_took_no_more(fault: str, error: str) -> None:
     bench = Bench()
     bench.disk.write("f", 0, b"forced")
     bench.sync()
@@ -634,9 +635,9 @@ def test_a_disk_that_is_mended_has_what_was_forced_when_it_died() -> None:
     bench.disk.write("f", 0, b"in the cache")
     assert bench.disk.write_error() == ""
     bench.disk.faults = DiskFaults()
-    bench.disk.faults.dead = True
-    assert bench.disk.write_error() == "EIO"
+    setattr(bench.disk.faults, fault, True)
+    assert bench.disk.write_error() == error
     assert bench.content() == b"in the cache"
-    bench.disk.faults.dead = False
+    setattr(bench.disk.faults, fault, False)
     bench.disk.lose_cache()
     assert (bench.content(), bench.disk.write_error()) == (b"forced", "")
