@@ -1,5 +1,5 @@
 # Two commands: `make demo` shows what this is, `make test` proves that it works. Both set up all they need.
-.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile kills museum mutation coverage cluster benchmarks docs clean
+.PHONY: help demo test compiled lint soak swarm explore fuzz shapes hostile kills container-kills museum mutation coverage cluster benchmarks docs clean
 
 HISTORIES ?= 1000000
 STATES ?= 1000000
@@ -16,6 +16,7 @@ help:
 	@echo 'make shapes      checkers against a second brute force on all small histories of some shapes'
 	@echo 'make hostile     a million hostile frames, 10,000 damaged stores, tables, files of properties (an hour)'
 	@echo 'make kills       the harness is killed at 200 random moments: nothing is left after heal (an hour, root)'
+	@echo 'make container-kills the same with 100 runs in containers, beside one that is not ours (half an hour, an engine)'
 	@echo 'make museum      every planted bug is hunted; in how many seeds was it found?'
 	@echo 'make mutation    400 small changes of the reference: how many are noticed? (goes on where it was; three hours)'
 	@echo 'make coverage    which requests, answers, branches and faults do all units exercise, and which none? (15 min)'
@@ -60,6 +61,9 @@ hostile: .venv/.mqchaos-setup
 
 kills: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.hostile kills --seeds 200 --limit 300
+
+container-kills: .venv/.mqchaos-setup
+	.venv/bin/python -m suites.hostile container_kills --seeds 100 --limit 300
 
 museum: .venv/.mqchaos-setup
 	.venv/bin/python -m suites.museum.hunt

@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Final
 
 ATTACKS: Final = ("frames", "nameserver_frames", "stores", "tables", "configurations", "histories")
-ASKED_FOR: Final = ("kills",)
-"""Takes a quarter of a minute a seed, root, and disks and namespaces of this machine."""
+ASKED_FOR: Final = ("kills", "container_kills")
+"""Take a quarter of a minute a seed, root, and disks and namespaces of this machine, or an engine."""
 SEEDS: Final = 200
 SHOWN_MAX: Final = 5
 
