@@ -5,7 +5,8 @@ Question: did a slave become a master by itself? How long had a name no master, 
 Model. Every NameServer is asked twice a second who is id 0 of each broker name (op ``master``: broker → node or
 ``nobody``). In the classic modes a slave is promoted by an operator only, so
 
-    self-promoted   a node that is no master by its name is listed as one, and no ``promote`` had hit it
+    self-promoted   a node that is no master by its name is listed as one, and neither had a ``promote`` hit it nor the
+                    members of its group elected it
 
 Measured: ``without_ms``, the longest time a NameServer knew of no master of a name; ``changes``, how often the listed
 master changed from one node to another; ``two_masters_ms``, how long both the old and the promoted master were seen to
@@ -19,12 +20,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Final
 
+from checkers.history.cluster import Mastership
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.observations import Observed, observations_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 NOBODY: Final = "nobody"
+NOTICED_LATE_NS: Final = 2_000_000_000
+"""Of members that do not tell of themselves it is known that they serve once a NameServer has listed them."""
 
 
 def check_masters(history: History, facts: RunFacts) -> Verdict:
@@ -53,10 +57,15 @@ def _self_promoted(facts: RunFacts, observations: list[Observed]) -> list[Anomal
 
 
 def _promoted(facts: RunFacts, node: str, observation: Observed) -> bool:
-    """Between an operator's promotion of the node and what NameServers need to forget it after it was taken back."""
+    """Between the promotion of the node, by an operator or by the members of its group, and what NameServers need to
+    forget it after it was taken back."""
     forget_ns = 130_000_000_000
     made = facts.cluster.masterships.get(facts.cluster.broker_of(node), ())
-    return any(m.node == node and m.begin_ns < observation.complete_ns < m.end_ns + forget_ns for m in made)
+    return any(m.node == node and _since(m) < observation.complete_ns < m.end_ns + forget_ns for m in made)
+
+
+def _since(mastership: Mastership) -> int:
+    return mastership.begin_ns - (NOTICED_LATE_NS if mastership.is_elected else 0)
 
 
 def _measures(facts: RunFacts, observations: list[Observed]) -> dict[str, Any]:

@@ -195,6 +195,29 @@ def test_one_that_an_operator_promoted_is_not_and_its_outage_is_measured() -> No
     assert (verdict.outcome, verdict.measures["changes"]) == (Outcome.PASS, 1)
 
 
+@pytest.mark.parametrize(
+    ("listed_ms", "serves", "found"),
+    [
+        (17_000, [18_000], []),
+        (14_000, [18_000], ["self-promoted"]),
+        (17_000, [], ["self-promoted"]),
+    ],
+)
+def test_a_member_that_was_elected_may_be_listed_a_little_before_it_is_known_to_serve(
+    listed_ms: int, serves: list[int], found: list[str]
+) -> None:
+    build = Build()
+    build.event(0, "note", "serves", "broker-a-0")
+    build.fault("kill", "broker-a-0", 10_000, 10_001, heal=80_000)
+    for ms in serves:
+        build.event(ms, "note", "serves", "broker-a-1")
+    observe(build, "master", "namesrv-1", 0, listed_ms, {"broker-a": "broker-a-0"})
+    observe(build, "master", "namesrv-1", listed_ms, 30_000, {"broker-a": "broker-a-1"})
+    member = {"brokerName": "broker-a", "enableDLegerCommitLog": "true"}
+    nodes = {f"broker-a-{number}": {**member, "brokerId": str(number)} for number in range(3)}
+    assert kinds(check_masters(build.history(), build.facts(mode="dledger", nodes=nodes))) == found
+
+
 def test_nobody_asked_proves_nothing() -> None:
     assert check_masters(Build().history(), Build().facts(mode=ASYNC)).outcome is Outcome.UNKNOWN
 
