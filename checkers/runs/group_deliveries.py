@@ -41,7 +41,7 @@ from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
 from checkers.logs.deliveries import Deliveries, delivery_counts, delivery_order
 from checkers.runs.group_offsets import told_by_masters
-from checkers.runs.loss_rules import data_losses
+from checkers.runs.losses import data_losses
 from checkers.runs.resurrection import is_returned, returned
 from checkers.verdict import Anomaly, Outcome, Verdict
 

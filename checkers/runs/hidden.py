@@ -28,8 +28,8 @@ from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import WEAK, Ledger, ack_ns
 from checkers.history.strays import stray
-from checkers.runs.loss_rules import data_losses, stored_by
 from checkers.runs.loss_takers import recovered_ends
+from checkers.runs.losses import data_losses, stored_by
 from checkers.runs.mechanisms import STALE_UNITS
 from checkers.runs.stale_units import DAMAGED_ANSWER, Way, ends_after, ends_later, in_words, takers_of
 from checkers.verdict import Anomaly

@@ -44,7 +44,7 @@ from checkers.history.spans import holds
 from checkers.logs.columns import ACKED, FAILED, UNKNOWN, UNKNOWN_VALUE, Appends, Claims, LogInput, Polls
 from checkers.logs.content import EMPTY, Content
 from checkers.runs.expiry import begins_later
-from checkers.runs.loss_rules import data_losses
+from checkers.runs.losses import data_losses
 
 BEFORE_ALL = -1
 """Invocation of an append that existed before its epoch began."""

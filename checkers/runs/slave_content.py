@@ -22,7 +22,7 @@ from checkers.history.columns import Bools, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.groups import of_slaves
 from checkers.history.history import History
-from checkers.runs.loss_rules import data_losses
+from checkers.runs.losses import data_losses
 from checkers.verdict import Anomaly
 
 _WIDTH = 1 << 40

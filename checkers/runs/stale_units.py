@@ -32,7 +32,7 @@ import numpy as np
 from checkers.history.columns import NEVER, Bools
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
-from checkers.runs.loss_rules import data_losses
+from checkers.runs.losses import data_losses
 from checkers.runs.slave_ahead import longest_record_bytes
 
 DAMAGED_ANSWER = "MALFORMED_BODY"
