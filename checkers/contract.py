@@ -182,6 +182,7 @@ class ReadingGuarantee:
     After a fault that takes data the broker may know any older offset, or none; offsets may be used again, and a group
     that is beyond one of them never gets what stands there.
     ``slave_is_complete``: a slave shows everything that was acknowledged (dispatch aside), also without its master.
+    ``hides_unconfirmed``: what was stored and not promised (``weak``) need not be shown until others have it.
     """
 
     commits: str
@@ -190,6 +191,7 @@ class ReadingGuarantee:
     source: str
     commits_kept_after_ns: int
     slave_is_complete: bool = False
+    hides_unconfirmed: bool = False
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,7 @@ def _reading(part: Mapping[str, Any]) -> ReadingGuarantee:
         source=part["source"].strip(),
         commits_kept_after_ns=_ns(part["commits_kept_after_s"]),
         slave_is_complete=bool(part.get("slave_is_complete", False)),
+        hides_unconfirmed=bool(part.get("hides_unconfirmed", False)),
     )
 
 

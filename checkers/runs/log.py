@@ -12,6 +12,10 @@ Operations in flight over a power cut may belong to either side of it (:mod:`che
 all epochs at once says of each choice whether it is legal. How stale an answer of theirs was is not measured: the log
 may just have lost its end.
 
+Where a master shows only what every replica in sync has (``hides_unconfirmed``), an answer that promised nothing
+(FLUSH_SLAVE_TIMEOUT) does not say that its message can be seen: there it counts from the first read that shows it, or
+from the first acknowledgement behind it.
+
 Limits. Staleness beyond the contract's bound is FAIL; without a contract it is only measured.
 """
 
@@ -28,7 +32,7 @@ from checkers.history.columns import NEVER, Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.spans import length_ns, union
-from checkers.logs.columns import ACKED, Claims, LogInput, LogViolation
+from checkers.logs.columns import ACKED, Claims, LogInput, LogViolation, no_ints
 from checkers.logs.content import EMPTY, Content
 from checkers.logs.contradictions import look_at_each
 from checkers.logs.linear import check_log
@@ -291,7 +295,7 @@ def _measure(
     """Enter how stale the answers of one epoch were, by queue."""
     if not len(log.empties) and not len(log.ends):
         return
-    latest = _latest_birth(log, content)
+    latest = _latest_birth(log, content, _unconfirmed(history, facts, log, content))
     for claims in (log.empties, log.ends):
         slots = content.slots.at_or_above(claims.queue, claims.at)
         inside = np.flatnonzero(slots >= 0)
@@ -303,12 +307,26 @@ def _measure(
             found[one.queue] = found.get(one.queue, Staleness()).worse(one)
 
 
-def _latest_birth(log: LogInput, content: Content) -> Ints:
-    """T̄ by slot: the latest event at which the offset can have come into being.
+def _unconfirmed(history: History, facts: RunFacts, log: LogInput, content: Content) -> Ints:
+    """Slots of messages that are stored, and that nobody need be shown until replicas have them."""
+    contract = facts.contract()
+    if contract is None or contract.reading is None or not contract.reading.hides_unconfirmed:
+        return no_ints()
+    stored = np.flatnonzero((log.appends.outcome == ACKED) & (log.appends.invoke > BEFORE_ALL))
+    weak = stored[history.ops.outcome.mask("weak")[history.ops.rows(log.appends.op[stored])]]
+    return content.slots.of(log.appends.queue[weak], log.appends.offset[weak])
 
-    Of what an epoch inherited only that counts which something of its own shows to be there: the rest may be lost.
+
+def _latest_birth(log: LogInput, content: Content, unconfirmed: Ints) -> Ints:
+    """T̄ by slot: the latest event at which the offset can have come into being, for who reads.
+
+    Of what an epoch inherited only that counts which something of its own shows to be there: the rest may be lost. What
+    is *unconfirmed* is due when it, or what is behind it, was read.
     """
     latest = content.due_shared().copy()
+    if len(unconfirmed):
+        latest[unconfirmed] = NEVER
+        np.minimum.at(latest, content.slots.of(log.polls.queue, log.polls.tops()), log.polls.ret)
     base = content.slots.base
     shown = base[:-1].copy()
     answered = (log.appends.outcome == ACKED) & (log.appends.ret < NEVER)

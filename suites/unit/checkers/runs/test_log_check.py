@@ -218,6 +218,34 @@ def test_a_reader_that_lags_longer_than_the_contract_allows_fails() -> None:
     assert violations(judge(build)) == ["stale"]
 
 
+def stored_and_late(build: Build, *, seen_at: int | None = None, acknowledged_at: int | None = None) -> Build:
+    """m0 is answered FLUSH_SLAVE_TIMEOUT; at 20 s, past the bound from there, the queue is still said to be empty."""
+    build.send(0, 10, 0, 0, status="FLUSH_SLAVE_TIMEOUT")
+    if seen_at is not None:
+        build.pull(seen_at, seen_at + 1, 0, [0])
+    if acknowledged_at is not None:
+        build.send(acknowledged_at, acknowledged_at + 1, 1, 1)
+    build.pull(20_000, 20_001, 0, [])
+    build.pull(20_010, 20_011, 0, [0])
+    return build
+
+
+@pytest.mark.parametrize(
+    ("mode", "known", "found"),
+    [
+        ("controller", {}, []),
+        ("controller", {"seen_at": 9_000}, ["stale"]),
+        ("controller", {"acknowledged_at": 9_000}, ["stale"]),
+        ("controller", {"acknowledged_at": 18_000}, []),
+        ("multi-master-multi-slave-sync", {}, ["stale"]),
+    ],
+)
+def test_what_promised_nothing_is_due_where_controllers_elect_once_it_was_seen_or_one_behind_it_acknowledged(
+    mode: str, known: dict[str, int], found: list[str]
+) -> None:
+    assert violations(judge(stored_and_late(Build(), **known), mode=mode)) == found
+
+
 def test_a_pause_excuses_a_late_reader() -> None:
     build = Build()
     late_pull(build, 6_000)
