@@ -125,14 +125,14 @@ def _build_all(spark: SparkSession, out: Path, work: Path, on_step: OnStep) -> t
 
 def _stage(spark: SparkSession, name: str, query: str, work: Path) -> None:
     path = f"file://{(work / name).absolute()}"
-    with _readable():
+    with readable():
         frame = spark.sql(query)
         frame.write.mode("overwrite").parquet(path)
     spark.read.schema(frame.schema).parquet(path).createOrReplaceTempView(name)
 
 
 def _mart(spark: SparkSession, name: str, query: str, out: Path) -> int:
-    with _readable():
+    with readable():
         table: pa.Table = spark.sql(query).toArrow()
     path = out / f"{name}.parquet"
     _replace(path, lambda target: pq.write_table(table, target, compression="zstd"))
@@ -140,7 +140,7 @@ def _mart(spark: SparkSession, name: str, query: str, out: Path) -> int:
     return len(table)
 
 
-class _readable:
+class readable:
     """What Spark says of a file that it cannot read, in one line."""
 
     def __enter__(self) -> None:

@@ -54,7 +54,7 @@ def test_from_the_matrix_to_a_lost_message_and_the_report_of_its_run(serve: Serv
 def test_questions_lead_to_their_answers(serve: Server, reader: Reader) -> None:
     reader.open_url(serve.address)
     for place, heading in (("loss", "How much is lost"), ("untested", "What was never tested")):
-        reader.click(f"button[data-to={place}]")
+        reader.click(f"a[data-to={place}]")
         assert reader.focused().text == heading
     reader.click("ul[aria-label=Questions] a[href*='/message/']")
     reader.until(lambda: "Lost: message m" in reader.heading())

@@ -25,6 +25,7 @@
     document.title = `${heading.textContent} · mqchaos`;
     if (before !== null && before !== location.hash.split("?")[0]) { heading.tabIndex = -1; heading.focus({ preventScroll: true }); scrollTo(0, 0); }
     before = location.hash.split("?")[0];
+    if (!kind && where.at) overview.goTo(where.at);
     document.documentElement.dataset.ready = location.hash || "#/";
   }
   addEventListener("hashchange", show);

@@ -14,7 +14,7 @@ const model = {
   async need(where, run = "") {
     if (!model.served) return;
     const mine = (model.asked = (model.asked ?? 0) + 1);
-    const answer = await fetch(`/rows?${new URLSearchParams(run ? { run } : where)}`);
+    const answer = await fetch(`/rows?${new URLSearchParams(run ? { run } : { ...where, at: "" })}`);
     if (!answer.ok) throw new Error(await answer.text());
     const { tables, fitting } = await answer.json();
     if (mine !== model.asked) return;  // a later question was answered before

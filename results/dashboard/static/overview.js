@@ -26,7 +26,7 @@ const overview = {
     return `${page.number(total.runs)} ${what}: ${parts.map(([count, word]) => `${page.number(count)} ${word}`).join(", ")}`;
   },
   filters(where) {
-    const make = page.make, go = (name) => (event) => { location.hash = address.of([""], { ...where, [name]: event.target.value }); };
+    const make = page.make, go = (name) => (event) => { location.hash = address.of([""], { ...where, at: "", [name]: event.target.value }); };
     const select = (name, title, choices) => make("label", {}, title, make("select", { id: `filter-${name}`, onchange: go(name) },
       choices.map(([value, words]) => make("option", { value, selected: (where[name] ?? "") === value }, words))));
     const seen = (name) => [["", "all"], ...[...new Set(model.cell_outcomes.map((cell) => cell[name]))].sort().map((value) => [value, value === "none" ? "no fault" : value])];
@@ -35,12 +35,24 @@ const overview = {
       select("mode", "Mode", seen("mode")), select("flush", "Flush", seen("flush")), select("fault", "Fault", seen("fault")),
       select("bugs", "Brokers", [["", "without planted bugs"], ["planted", "with planted bugs"]]));
   },
-  // What people come with; each leads to its answer.
+  // What people come with: all of them links, each with an address of its own that opens at the answer.
   questions(cells, where) {
-    const make = page.make, to = (id, words) => make("li", {}, make("button", { type: "button", class: "plain", "data-to": id, onclick: () => { const heading = document.getElementById(id); heading.tabIndex = -1; heading.scrollIntoView(); heading.focus({ preventScroll: true }); } }, words));
+    const make = page.make, ask = (href, words, on = {}) => make("li", {}, make("a", { href, ...on }, words));
+    const to = (id, words) => {
+      const href = address.of([""], { ...where, at: id });
+      return ask(href, words, { "data-to": id, onclick: (event) => { event.preventDefault(); history.replaceState(null, "", href); overview.goTo(id); } });
+    };
     const one = model.lost_messages.find((row) => model.runs.get(row.run) && model.chosen([model.runs.get(row.run)], where).length);
-    return make("ul", { class: "legend", "aria-label": "Questions" }, to("loss", "How much is lost?"), to("recovery", "How long is it down?"), make("li", {}, address.link(["releases"], {}, "Did a release get worse?")),
-      to("untested", "What was never tested?"), one ? make("li", {}, address.link(["run", one.run, "message", String(one.message)], {}, "One lost message, and why")) : null);
+    return make("ul", { class: "questions", "aria-label": "Questions" }, to("loss", "How much is lost?"), to("recovery", "How long is it down?"),
+      ask(address.of(["releases"]), "Did a release get worse?"), to("untested", "What was never tested?"),
+      one ? ask(address.of(["run", one.run, "message", String(one.message)]), "One lost message, and why") : null);
+  },
+  goTo(id) {
+    const heading = document.getElementById(id);
+    if (!heading) return;
+    heading.tabIndex = -1;
+    heading.scrollIntoView();
+    heading.focus({ preventScroll: true });
   },
   // A cell's place in the list: broken guarantees, then what is unknown, then allowed losses.
   rank: (cell) => [cell.failed > 0 ? 0 : cell.unknown > 0 ? 1 : cell.lost > 0 ? 2 : 3, -(cell.failed / cell.runs), -(cell.lost_broken ?? 0), -cell.lost],
@@ -175,7 +187,7 @@ const overview = {
     };
     const find = async () => {
       const wanted = box.value;
-      history.replaceState(null, "", address.of([""], { ...where, find: wanted }));
+      history.replaceState(null, "", address.of([""], { ...where, at: "", find: wanted }));
       await model.need({ ...where, find: wanted });
       if (wanted === box.value) list(model.served ? model.chosen(model.losses, where) : runs);
     };

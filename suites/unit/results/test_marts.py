@@ -17,12 +17,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.lake import duckdb_build
+from benchmarks.lake import duckdb_build, queries
 from harness.errors import HistoryError
 from results.lake import SCHEMAS, Lake
 from results.lake.ingest import add
 from results.marts import MARTS
-from results.marts.build import build
+from results.marts.build import build, readable, register
+from results.session import spark_session
 from suites.unit.results import oracle
 from suites.unit.results.random_runs import write_run
 
@@ -292,3 +293,21 @@ def test_a_damaged_file_of_the_lake_is_named(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=f"cannot be read: .*{re.escape(path.name)}"):
         build(lake, tmp_path / "marts")
     assert not (tmp_path / "marts" / "_work").exists()
+
+
+def test_no_mart_is_made_of_damaged_files(tmp_path: Path) -> None:
+    """Every file is cut short: each stage and mart names one, none comes out empty or with what could be read."""
+    lake = Lake(tmp_path / "lake")
+    add([write_run(tmp_path, "r-1", Random(1))], lake)
+    for path in (tmp_path / "lake").rglob("*.parquet"):
+        path.write_bytes(path.read_bytes()[:-100])
+    told = []
+    with spark_session("damaged") as spark:
+        register(spark, lake)
+        for name, query in queries().items():
+            frame = spark.sql(query)
+            with pytest.raises(HistoryError, match=r"cannot be read: .*r-1.*\.parquet"), readable():
+                frame.toArrow()
+            frame.createOrReplaceTempView(name)
+            told.append(name)
+    assert set(MARTS) < set(told)
