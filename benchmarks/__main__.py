@@ -30,6 +30,7 @@ BENCHMARKS = {
     "checkers": "operations decided a second, memory, and Porcupine beside it",
     "runs": "simulated runs a minute: drawn, run, checked",
     "lake": "answers over 100 to 10,000 stored runs, beside DuckDB",
+    "recheck": "stored runs judged again on all cores, beside one process",
     "brokers": "sends a second on real processes, beside Apache RocketMQ",
     "failover": "a group without its leader: detect, elect, register, route, beside Apache RocketMQ",
     "clients": "deliveries, new owners and messages in order, beside Apache RocketMQ",

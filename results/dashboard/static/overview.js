@@ -98,24 +98,24 @@ const overview = {
     const lossy = cells.filter((cell) => cell.lost > 0).sort((a, b) => b.lost / b.acknowledged - a.lost / a.acknowledged);
     if (!lossy.length) return page.make("p", {}, "No acknowledged message was lost.");
     const charted = lossy.slice(0, overview.CHARTED), runs = model.chosen(model.losses, where), names = charted.map((cell) => `${cellName(cell)} (${model.world(cell)})`);
-    const element = page.make("div", { class: "chart", style: `height:${7 + 2.6 * Math.min(lossy.length, overview.CHARTED)}rem` });
+    const element = page.make("div", { class: "chart", style: `height:${7 + (innerWidth < 700 ? 3.6 : 2.6) * Math.min(lossy.length, overview.CHARTED)}rem` });
     const points = charted.flatMap((cell, row) => runs.filter((run) => run.fault === cell.fault && run.mode === cell.mode && run.flush === cell.flush && model.world(run) === model.world(cell))
       .map((run) => ({ value: [run.lost, row], run, itemStyle: { color: page.colour(run.lost_broken ? "fail" : "allowed") } })));
     page.chart(element, `Lost messages by run, for ${charted.length} cells; the table below has the same figures`, () => ({
       grid: { left: 8, right: 24, top: 28, bottom: 8, containLabel: true },
       tooltip: { formatter: ({ data }) => `${data.run.run}<br>${data.value[0]} lost of ${data.run.acknowledged} acknowledged` },
       xAxis: { type: "value", name: "messages lost in a run", nameLocation: "middle", nameGap: 22, position: "top" },
-      yAxis: { type: "category", data: names, inverse: true, axisLabel: { width: innerWidth < 700 ? 130 : 420, overflow: "break", fontSize: innerWidth < 700 ? 11 : 13 } },
+      yAxis: { type: "category", data: names, inverse: true, axisLabel: { width: innerWidth < 700 ? 130 : 420, overflow: "break", fontSize: innerWidth < 700 ? 11 : 13, lineHeight: innerWidth < 700 ? 13 : 16, interval: 0 } },
       series: [{ type: "scatter", symbolSize: 9, data: points.map((point) => ({ ...point, itemStyle: { ...point.itemStyle, opacity: 0.6 } })), large: points.length > 5000 }],
     }), (chart) => chart.on("click", ({ data }) => { location.hash = address.of(["run", data.run.run]); }));
     return page.make("div", {}, page.make("p", {}, `One dot a run${model.served ? ", of the worst" : ""}${lossy.length > charted.length ? `; the ${charted.length} cells that lose the greatest share` : ""}. Only messages that were answered with SEND_OK count.`), element,
       page.make("details", { open: true }, page.make("summary", {}, "As a table"), page.table("Acknowledged messages that were lost, the greatest share first", [
         { title: "cell", node: (cell) => page.make("a", { href: address.cell(cell, { ...where, world: model.world(cell) }) }, cellName(cell)), text: cellName },
+        { title: "lost of 10,000 acknowledged", text: (cell) => page.number((cell.lost * 10000) / cell.acknowledged, 1), value: (cell) => cell.lost / cell.acknowledged, numeric: true },
         { title: "broker", text: model.world }, { title: "runs", text: (cell) => page.number(cell.runs), value: (cell) => cell.runs, numeric: true },
         { title: "runs with loss", text: (cell) => page.number(cell.with_loss), value: (cell) => cell.with_loss, numeric: true },
-        { title: "lost", text: (cell) => page.number(cell.lost), value: (cell) => cell.lost, numeric: true },
+        { title: "lost in all", text: (cell) => page.number(cell.lost), value: (cell) => cell.lost, numeric: true },
         { title: "outside the contract", text: (cell) => page.number(cell.lost_broken), value: (cell) => cell.lost_broken, numeric: true },
-        { title: "of 10,000 acknowledged", text: (cell) => page.number((cell.lost * 10000) / cell.acknowledged, 1), value: (cell) => cell.lost / cell.acknowledged, numeric: true },
       ], lossy, { part: 12 })));
   },
   recoveries(where) {
@@ -125,12 +125,13 @@ const overview = {
     const point = (row) => points.get(`${cellName(row)}${model.world(row)}`);
     return page.make("div", {}, page.make("p", {}, "Recovery time (RTO): from the fault to the next successful send, for each queue of the brokers that were hit. A queue that had not come back when the load ended counts as waiting; a quantile that too few reached is “more than” the longest wait. Recovery point (RPO): age of the oldest lost message at the fault."),
       page.table("Recovery by cell; 95 % intervals in brackets", [
+        // The answer stands beside its cell, where a narrow screen shows it.
         { title: "cell", node: (row) => page.make("a", { href: address.cell(row, { ...where, world: model.world(row) }) }, cellName(row)), text: cellName },
+        { title: "RTO median", text: (row) => quantile(row, "p50_ms"), value: (row) => row.p50_ms ?? 1e12, numeric: true },
+        { title: "RTO 90 %", text: (row) => quantile(row, "p90_ms"), value: (row) => row.p90_ms ?? 1e12, numeric: true },
         { title: "broker", text: model.world },
         { title: "queues × faults", text: (row) => page.number(row.observed), value: (row) => row.observed, numeric: true },
         { title: "not back", text: (row) => page.number(row.censored), value: (row) => row.censored, numeric: true },
-        { title: "RTO median", text: (row) => quantile(row, "p50_ms"), value: (row) => row.p50_ms ?? 1e12, numeric: true },
-        { title: "RTO 90 %", text: (row) => quantile(row, "p90_ms"), value: (row) => row.p90_ms ?? 1e12, numeric: true },
         { title: "RPO median", text: (row) => (point(row) ? quantile(point(row), "p50_ms") : "–"), value: (row) => point(row)?.p50_ms, numeric: true },
         { title: "RPO 99 %", text: (row) => (point(row) ? page.ms(point(row).p99_ms) : "–"), value: (row) => point(row)?.p99_ms, numeric: true },
       ], rows, { part: 12 }));

@@ -1,0 +1,68 @@
+"""How much faster do all cores judge stored runs again than one process does, with the same verdicts?
+
+One simulated run of about 10,000 operations is stored many times over. One process calls the checkers on one after the
+other; then ``recheck`` hands the same folders to Spark, its start included. ``MQCHAOS_BENCHMARK_RECHECK`` is the number
+of runs where a thousand take too long; the fewer they are, the more Spark's start weighs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from benchmarks.figure import Figure, load_average, wall_seconds
+from harness.run import run_scenario
+from harness.runfolder import load_history
+from harness.scenario_file import parse
+from results.lake import Lake
+from results.lake.ingest import add
+from results.recheck import judged_again, recheck
+
+SCENARIO: Final = """
+name: benchmark-recheck
+mode: single-master
+topology: {nameservers: 1, brokers: 1, flush: async}
+workload: {kind: log, producers: 4, consumers: 2, queues: 4, rate: %d/s, for: 20s}
+faults:
+  - {at: 8s, do: kill, on: master(broker-a), for: 2s}
+"""
+RATE: Final = 320
+RUNS: Final = 1_000
+
+
+def measure(quick: bool) -> Iterator[Figure]:
+    count = 4 if quick else int(os.environ.get("MQCHAOS_BENCHMARK_RECHECK", RUNS))
+    with TemporaryDirectory(prefix="mqc-recheck-") as temporary:
+        folders = _folders(Path(temporary), count, RATE // 10 if quick else RATE)
+        ops = len(load_history(folders[0]).ops)
+        lake = Lake(Path(temporary) / "lake")
+        add(folders, lake)
+        alone: list[dict[str, Any]] = []
+        alone_s = wall_seconds(lambda: alone.extend(judged_again(folder.name, folder) for folder in folders))
+        what = f"{count:,} runs of {ops:,} operations"
+        yield Figure(f"one process, {what}", count / alone_s, "runs/s", 1.0, "one process", note=load_average())
+        spread: list[dict[str, Any]] = []
+        spread_s = wall_seconds(lambda: spread.extend(recheck(lake).to_pylist()))
+        same = [row["verdict"] for row in alone] == [row["verdict"] for row in spread]
+        yield Figure(
+            "Spark on all cores, its start included", count / spread_s, "runs/s", alone_s / spread_s, "one process",
+            note=f"verdicts {'identical' if same else 'DIFFER'}; {load_average()}",
+        )  # fmt: skip
+
+
+def _folders(place: Path, count: int, rate: int) -> list[Path]:
+    """One run under *count* names, in order. Files are linked, so that a thousand of them are one on the disk."""
+    run = run_scenario(parse(SCENARIO % rate, "benchmark"), seed=1, out=place / "made").folder
+    assert run is not None
+    folders = [place / "runs" / f"r-{number:06}" for number in range(count)]
+    for folder in folders:
+        shutil.copytree(run, folder, copy_function=os.link)
+        document = folder / "run.json"
+        text = document.read_text()
+        document.unlink()
+        document.write_text(text.replace(run.name, folder.name))
+    return folders
