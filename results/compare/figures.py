@@ -4,7 +4,7 @@
 ``recovery_ms``  the longest time from a fault that took effect to the first success at a queue of a broker it hit; a
                  queue that did not come back counts until the end of the load, which is the least that it took
 ``served``       share of sends, begun from the first fault on, that were acknowledged
-``steady_ms``    99 % quantile of answered sends before the first fault
+``steady_ms``    99 % quantile of the sends that were answered before the first fault
 ``failed``       1 if the verdict of the run is FAIL
 
 A number that the run cannot tell (no fault, no send) is ``None``, and its pair is left out of that figure.
@@ -61,7 +61,8 @@ def figures_of(history: History, facts: RunFacts, verdict: str) -> Figures:
     struck = [fault for fault in facts.faults if fault.effective != 0]
     first_ns = min((fault.inject_ns for fault in struck), default=None)
     after = ops.invoke_ns[sends] >= first_ns if first_ns is not None else np.zeros(len(sends), dtype=np.bool_)
-    steady = sends[~after & (ops.complete_ns[sends] >= 0)]
+    ended_ns = ops.complete_ns[sends]
+    steady = sends[(ended_ns >= 0) & (ended_ns <= (first_ns if first_ns is not None else ended_ns))]
     taken = (ops.complete_ns - ops.invoke_ns)[steady]
     return {
         "lost": 10_000 * len(lost_rows(history)) / int(acknowledged.sum()) if acknowledged.any() else None,

@@ -11,6 +11,7 @@ import pytest
 from harness.cli import main
 from harness.matrix import Plan
 from harness.run import run_scenario
+from harness.scenario_file import parse
 from results.compare import compare
 from results.compare.figures import Measured, measure
 from results.compare.page import write_page
@@ -83,6 +84,26 @@ def test_what_a_run_cannot_tell_is_left_out_of_that_figure_only() -> None:
     second[0].figures["recovery_ms"] = None
     counts = {found.figure.name: found.pairs for found in compare(first, second, (LEFT, RIGHT)).whole}
     assert counts == {"failed": 10, "lost": 10, "recovery_ms": 9, "served": 10, "steady_ms": 10}
+
+
+def test_a_send_that_waits_through_the_fault_says_nothing_of_the_latency_before_it(tmp_path: Path) -> None:
+    scenario = parse(
+        """
+name: paused
+mode: single-master
+topology: {nameservers: 1, brokers: 1, flush: sync}
+workload: {kind: log, producers: 16, consumers: 1, queues: 4, rate: 2000/s, for: 2s}
+faults:
+  - {at: 300ms, do: pause, on: master(broker-a), for: 1s}
+""",
+        "test",
+    )
+    folder = run_scenario(scenario, seed=1, out=tmp_path).folder
+    assert folder is not None
+    figures = measure(folder).figures
+    recovery_ms, steady_ms = figures["recovery_ms"], figures["steady_ms"]
+    assert recovery_ms is not None and steady_ms is not None
+    assert recovery_ms > 900 > 100 > steady_ms > 0
 
 
 @pytest.mark.parametrize(("count", "rank"), [(7, -1), (8, 0), (10, 0), (11, 0), (12, 1), (20, 3)])
