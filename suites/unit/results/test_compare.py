@@ -102,7 +102,8 @@ faults:
     assert folder is not None
     figures = measure(folder).figures
     recovery_ms, steady_ms = figures["recovery_ms"], figures["steady_ms"]
-    assert recovery_ms is not None and steady_ms is not None
+    assert recovery_ms is not None
+    assert steady_ms is not None
     assert recovery_ms > 900 > 100 > steady_ms > 0
 
 
