@@ -6,7 +6,10 @@ only if all of them took effect and are gone.
 
     pytest suites/chaos/test_containers.py --target rocketmq:5.3.3      the same with Apache's brokers
 
-Limits. One run a mode, not yet of those whose masters are elected; needs an engine (``scripts/setup --docker``).
+Recorded, with times, for several targets: ``container_grid.py``.
+
+Limits. One run a mode, not of those whose masters are elected (``container_grid.py`` has them); needs an engine
+(``scripts/setup --docker``).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from faults.mechanisms import engine
 from faults.mechanisms.run_tags import held_tags, is_tag_of
 from harness.modes import MODES
 from harness.scenario_file import load
+from suites.chaos.container_grid import SEED, five_ways
 
 pytestmark = [
     pytest.mark.chaos,
@@ -28,26 +32,13 @@ pytestmark = [
     pytest.mark.requires("docker:power", "docker:links"),
 ]
 
-FIVE_WAYS = """\
-name: five-ways
-mode: {mode}
-topology: {{nameservers: 1, flush: sync}}
-workload: {{producers: 2, consumers: 1, queues: 2, rate: 60/s, for: 24s}}
-faults:
-  - {{at: 1s, do: kill, on: master(broker-a), for: 1s}}
-  - {{at: 6s, do: partition, on: "{cut_off} | rest", for: 2s}}
-  - {{at: 11s, do: cut_power, on: master(broker-a), for: 1s}}
-  - {{at: 15s, do: fill_disk, on: master(broker-a), for: 1s}}
-  - {{at: 18s, do: slow_link, on: "link(clients, master(broker-a), broker)", for: 2s, with: {{delay: 400ms}}}}
-"""
-
 
 @pytest.mark.parametrize("mode", [name for name, mode in MODES.items() if not mode.roles_move])
 def test_a_mode_in_containers_keeps_its_promise_under_five_faults(chaos_run, tmp_path: Path, mode: str) -> None:
     """The last synchronous flush may leave a power cut nothing to take: then nobody can tell it from a kill."""
     path = tmp_path / "five-ways.yaml"
-    path.write_text(FIVE_WAYS.format(mode=mode, cut_off="slave(broker-a)" if MODES[mode].has_slaves else "clients"))
-    result = chaos_run(load(path), seed=1, expect=("PASS", "UNKNOWN"))
+    path.write_text(five_ways(mode))
+    result = chaos_run(load(path), seed=SEED, expect=("PASS", "UNKNOWN"))
     untold = [reason for verdict in result.verdicts for reason in verdict.reasons]
     assert all("cut_power" in reason for reason in untold), untold
     assert max(verdict.outcome for verdict in result.verdicts if verdict.check != "faults") is Outcome.PASS

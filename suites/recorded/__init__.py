@@ -4,6 +4,7 @@
     museum.jsonl         planted bugs and their twins                mutants.jsonl        small changes, by mutant
     detection.jsonl      scores of whole measurements                executed.jsonl       what units execute, by module
     exercised.jsonl      requests, answers, branches, faults         fault_table.jsonl    faults by backend, probed
+    container_grid.jsonl modes in containers, broken in five ways
 
 Question: how does a recording that changed one outcome make a diff of one line?
 
