@@ -11,8 +11,8 @@ RUN python3 -m venv /opt/mqchaos \
  && useradd --uid 10001 --create-home mqchaos \
  && install -d -o mqchaos /data
 COPY health /usr/local/bin/health
-COPY reference_impl /opt/mqchaos/source/reference_impl
-ENV PATH=/opt/mqchaos/bin:$PATH PYTHONPATH=/opt/mqchaos/source PYTHONUNBUFFERED=1
+COPY source /opt/mqchaos/source
+ENV PATH=/opt/mqchaos/bin:$PATH PYTHONUNBUFFERED=1
 USER mqchaos
 WORKDIR /data
-ENTRYPOINT ["python3", "-m", "reference_impl"]
+ENTRYPOINT ["python3", "/opt/mqchaos/source"]

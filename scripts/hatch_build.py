@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from runpy import run_path
+from shutil import copymode
 from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -27,6 +28,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "mqchaos"
 ROOMS: Final[tuple[str, ...]] = run_path(str(ROOT / PACKAGE / "checkout.py"))["ROOMS"]
+RECIPES: Final = "docker"
+"""Of the images of nodes: they go beside the rooms, as in the repository."""
 LEFT_OUT: Final = {".md", ".pyc"}
 
 
@@ -48,13 +51,14 @@ class RoomsBelowOneName(BuildHookInterface[Any]):
 
 
 def write_rooms(root: Path, out: Path) -> None:
-    """Every file of every room of *root*, below *out*, as the wheel has it."""
-    for room in ROOMS:
+    """Every file of every room of *root*, and the recipes of images, below *out*, as the wheel has it."""
+    for room in (*ROOMS, RECIPES):
         for path in sorted((root / room).rglob("*")):
             if path.is_file() and path.suffix not in LEFT_OUT:
                 target = out / path.relative_to(root)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(rewritten(path) if path.suffix == ".py" else path.read_bytes())
+                copymode(path, target)
 
 
 def rewritten(path: Path) -> bytes:

@@ -2,9 +2,9 @@
 
 Question: does somebody who has the wheel and nothing else get what somebody with the checkout gets?
 
-Model. The wheel is built once and installed, with the extras for Spark and pytest, into a fresh virtual environment.
-Every command runs in a folder of its own without ``PYTHONPATH``, and beside modules and packages of the user that have
-the names of our rooms.
+Model. The wheel is built once and installed, with the extras for Spark, pytest and Docker, into a fresh virtual
+environment. Every command runs in a folder of its own without ``PYTHONPATH``, and beside modules and packages of the
+user that have the names of our rooms.
 
 Limits. Needs a package registry, or pip's cache of it, for the dependencies.
 """
@@ -57,7 +57,9 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     argv = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    done = subprocess.run([*argv, f"{wheel}[spark,pytest]"], stderr=subprocess.PIPE, text=True, timeout=INSTALL_S)
+    done = subprocess.run(
+        [*argv, f"{wheel}[spark,pytest,docker]"], stderr=subprocess.PIPE, text=True, timeout=INSTALL_S
+    )
     if done.returncode:
         end = done.stderr.strip().splitlines()[-1]
         pytest.fail(end) if os.environ.get(REQUIRE_ALL) == "1" else pytest.skip(f"the dependencies are not here: {end}")
@@ -158,6 +160,12 @@ def test_real_processes_and_the_lake_and_the_page(place: Place) -> None:
 def test_apaches_broker(place: Place) -> None:
     words = ("mqchaos", "run", "multi-master-kill", "--backend", "process", "--target", "rocketmq:5.3.3")
     assert "PASS" in place(*words)
+
+
+@pytest.mark.requires("docker")
+def test_containers(place: Place) -> None:
+    """The image is made of the installed package, by its own recipe."""
+    assert "PASS" in place("mqchaos", "run", "multi-master-kill", "--backend", "docker")
 
 
 def test_the_reference_by_itself(place: Place) -> None:

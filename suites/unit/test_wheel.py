@@ -85,6 +85,8 @@ def test_the_rooms_as_the_wheel_has_them(tmp_path: Path) -> None:
     assert (tmp_path / "checkers" / "contracts" / "single-master.yaml").is_file()
     assert (tmp_path / "harness" / "scenarios" / "multi-master-kill.yaml").is_file()
     assert (tmp_path / "results" / "dashboard" / "templates" / "dashboard.html").is_file()
+    assert (tmp_path / "docker" / "reference.Dockerfile").is_file()
+    assert (tmp_path / "docker" / "base-image").stat().st_mode & 0o111, "it is run"
 
 
 # -- dependencies ------------------------------------------------------------------------------------------------------

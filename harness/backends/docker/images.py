@@ -5,7 +5,8 @@ from elsewhere? A base image (``docker/base-image`` makes one by debootstrap, pu
 is laid into the build context here: the package and its wheel, or Apache's jars, or toxiproxy's binary. Nothing inside
 a build asks the network.
 
-    mqchaos/reference:DIGEST, :latest     docker/reference.Dockerfile    this very source tree
+    mqchaos/reference:DIGEST, :latest     docker/reference.Dockerfile    the very package that runs, a checkout's or
+                                                                         the installed one
     mqchaos/rocketmq:VERSION-DIGEST       docker/rocketmq.Dockerfile     any release whose servers are on Maven Central;
                                                                          also as :VERSION
     mqchaos/toxiproxy:VERSION             docker/toxiproxy.Dockerfile    from the Go module
@@ -28,6 +29,7 @@ import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import docker
@@ -42,6 +44,8 @@ from harness.targets.jars import fetch_jars
 from harness.targets.rocketmq import LOGBACK, jvm_options
 
 RECIPES: Final = Path(__file__).parents[3] / "docker"
+"""In a checkout beside the rooms, and in the installed package as well."""
+MAIN: Final = 'from runpy import run_module\n\nrun_module("{module}", run_name="__main__", alter_sys=True)\n'
 OWN_BASE: Final = "mqchaos/base:bookworm"
 BASE_VARIABLE: Final = "MQCHAOS_BASE_IMAGE"
 PYTHON: Final = "3.11"
@@ -54,9 +58,8 @@ Entries = Mapping[str, Path | bytes]
 
 def reference(client: docker.DockerClient) -> str:
     """The image of this source tree, built if the engine does not have it; its name."""
-    source = Path(reference_impl.__file__).parent
     recipe = _recipe("reference")
-    entries: dict[str, Path | bytes] = {"health": RECIPES / "health", **_files_of(source)}
+    entries: dict[str, Path | bytes] = {"health": RECIPES / "health", **_files_of(reference_impl)}
     name = f"mqchaos/reference:{_digest({**entries, 'recipe': recipe.encode()})}"
     if not is_there(client, name):
         build(client, name, recipe, {**entries, "wheels": _wheels()})
@@ -112,16 +115,14 @@ def build(client: docker.DockerClient, name: str, recipe: str, entries: Entries)
                 fileobj=context, custom_context=True, tag=name, buildargs=arguments, network_mode="none", rm=True
             )
         except (docker.errors.BuildError, docker.errors.APIError) as error:
-            hint = f"base image: {base or 'the public one'}; another one by {BASE_VARIABLE}=…, or docker/base-image"
+            hint = (
+                f"base image: {base or 'the public one'}; another one by {BASE_VARIABLE}=…, or {RECIPES / 'base-image'}"
+            )
             raise BackendUnavailable(f"cannot build {name}: {error}", hint=hint) from error
 
 
 def _recipe(name: str) -> str:
-    try:
-        return (RECIPES / f"{name}.Dockerfile").read_text()
-    except FileNotFoundError as error:
-        hint = "scripts/images of a checkout makes them; the installed package has no recipes"
-        raise BackendUnavailable(f"no recipe for the image {name}: {error.filename}", hint=hint) from error
+    return (RECIPES / f"{name}.Dockerfile").read_text()
 
 
 def _base(client: docker.DockerClient) -> str:
@@ -129,10 +130,14 @@ def _base(client: docker.DockerClient) -> str:
     return os.environ.get(BASE_VARIABLE) or (OWN_BASE if is_there(client, OWN_BASE) else "")
 
 
-def _files_of(package: Path) -> dict[str, Path | bytes]:
-    """Its modules and its data, without what the interpreter leaves beside them."""
-    found = (path for path in sorted(package.rglob("*")) if path.is_file() and path.parent.name != "__pycache__")
-    return {str(path.relative_to(package.parent)): path for path in found}
+def _files_of(package: ModuleType) -> dict[str, Path | bytes]:
+    """Its modules and its data, below the name that they are imported by, and what starts them: a folder ``source``
+    that Python runs. What the interpreter leaves beside modules is not among them."""
+    folder, name = Path(str(package.__file__)).parent, package.__name__
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.parent.name != "__pycache__")
+    below = f"source/{name.replace('.', '/')}"
+    files: dict[str, Path | bytes] = {f"{below}/{path.relative_to(folder)}": path for path in found}
+    return {"source/__main__.py": MAIN.format(module=name).encode(), **files}
 
 
 def _digest(entries: Entries) -> str:

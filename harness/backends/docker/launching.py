@@ -71,7 +71,13 @@ class ContainerLauncher:
     """``harness.backends.process.launching.Launcher`` in one engine."""
 
     def __init__(
-        self, tag: str, undo_steps: UndoSteps, network: ContainerNetwork, target: Target, client: docker.DockerClient, url: str
+        self,
+        tag: str,
+        undo_steps: UndoSteps,
+        network: ContainerNetwork,
+        target: Target,
+        client: docker.DockerClient,
+        url: str,
     ) -> None:
         self._tag, self._undo_steps, self._network, self._target = tag, undo_steps, network, target
         self._client, self._url = client, url
@@ -134,7 +140,8 @@ class ContainerLauncher:
             return  # it has ended; its exit is told
         if identity not in groups and pidfd.state(node.process) != "dead":
             raise BackendUnavailable(
-                f"the engine at {self._url} does not run in this process namespace", hint="use an engine of this machine"
+                f"the engine at {self._url} does not run in this process namespace",
+                hint="use an engine of this machine",
             )
 
 
