@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from checkers.history.faults import faults_of
 from checkers.history.history import History
 from checkers.history.observations import observations_of
+from harness.workloads.log import NO_CONNECTION
 from suites.findings.seen import Seen, there_if
 
 Decider = Callable[[History, Path], Seen]
@@ -94,6 +96,23 @@ def retries_stay_at_one_broker(history: History, folder: Path) -> Seen:
         return Seen("undecided", "nothing was sent")
     return there_if(bool(stayed), f"{len(failed)} sends failed, {stayed} of them after three attempts at one broker")
 
+
+def answered_while_forces_failed(history: History, folder: Path) -> Seen:
+    """Whether a broker said anything to a send that began while its forces failed, before it was ended: one that stands
+    still has acknowledged nothing, too."""
+    faults = faults_of(history.events)
+    failing = next((fault for fault in faults if fault.does("fails-forces")), None)
+    ends_ns = [f.begin_ns for f in faults if failing and f.does("ends") and f.begin_ns > failing.inject_ns]
+    if failing is None or not ends_ns:
+        return Seen("undecided", "no force failed before the broker ended")
+    ops = history.ops
+    between = ops.f.mask("send") & (ops.invoke_ns > failing.inject_ns) & (ops.complete_ns < min(ends_ns))
+    answered = int((between & (ops.complete_ns >= 0) & ~ops.status.mask(*NO_CONNECTION)).sum())
+    return Seen("gone" if answered else "undecided", f"{answered} sends were answered while every force failed")
+
+
+CHANCES: Final[dict[str, Decider]] = {decider.__name__: decider for decider in (answered_while_forces_failed,)}
+"""*gone*: a run without the finding could have shown it; *undecided*: it could not."""
 
 DECIDERS: Final[dict[str, Decider]] = {
     decider.__name__: decider

@@ -5,7 +5,8 @@ it does not, because a run that shows nothing proves nothing about a harness. Fo
 second is the news. When does it mean *gone*?
 
 Model. When the run was whole: every fault took effect, its deadlines were kept, and no check complains of anything but
-that the finding, or the loss that the mode allows, was not seen. A failure of another kind is *changed*.
+that the finding, or the loss that the mode allows, was not seen; and, where the table names a *chance*, it could have
+been seen. A failure of another kind is *changed*.
 
 Limits. Seeds are run until one shows it; each run is made once, whichever findings it is about.
 """
@@ -17,11 +18,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome
 from harness import runfolder
 from harness.errors import HarnessError
 from harness.run import RunResult, run_scenario
-from suites.findings.histories import DECIDERS
+from suites.findings.histories import CHANCES, DECIDERS
 from suites.findings.seen import Seen, there_if
 from suites.findings.table import Finding
 
@@ -76,14 +78,15 @@ def decide(finding: Finding, run: Run) -> Seen:
         return Seen("changed", others[0].sentence)
     if doubts := list(_doubts(run)):
         return Seen("undecided", doubts[0])
+    if finding.chance and (had := CHANCES[finding.chance](_history(run), _folder(run))).state == "undecided":
+        return had
     return shown
 
 
 def _shown(finding: Finding, run: RunResult) -> Seen:
     shows = finding.shows
     if "history" in shows:
-        assert run.folder is not None
-        return DECIDERS[shows["history"]](runfolder.load_history(run.folder), run.folder)
+        return DECIDERS[shows["history"]](_history(run), _folder(run))
     if "measure" in shows:
         name = shows["measure"]
         figure = max((int(v.measures[name]) for v in run.verdicts if name in v.measures), default=None)
@@ -94,6 +97,15 @@ def _shown(finding: Finding, run: RunResult) -> Seen:
         found = [a for a in _anomalies(run) if _is_of(a, shows["anomaly"], shows.get("words", ""))]
         return there_if(bool(found), found[0].sentence.splitlines()[0] if found else "it was not seen")
     return Seen("gone", f"it got ready, and is {run.outcome.name}")
+
+
+def _folder(run: RunResult) -> Path:
+    assert run.folder is not None
+    return run.folder
+
+
+def _history(run: RunResult) -> History:
+    return runfolder.load_history(_folder(run))
 
 
 def _is_of(anomaly: Anomaly, kind: str, words: str) -> bool:

@@ -10,6 +10,8 @@ Model. ``findings.yaml`` has one entry a finding, with either ``run`` (a scenari
     error: TEXT                    the run does not get ready, and says so
     history: NAME                  a function of ``histories.py`` sees it in what happened
 
+``chance`` names a function there that asks whether a run without it could have shown it at all.
+
 Limits. An entry that names what is not there is an error when the table is read.
 """
 
@@ -35,6 +37,7 @@ class Finding:
     run: str = ""
     seeds: tuple[int, ...] = (1,)
     shows: dict[str, str] = field(default_factory=dict)
+    chance: str = ""
     ask: str = ""
     since: str = ""
     needs: tuple[str, ...] = ()

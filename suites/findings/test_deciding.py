@@ -17,10 +17,11 @@ from harness.scenario import find
 from scripts.findings_page import PAGE, page, seen, table
 from suites.findings import report
 from suites.findings.asking import Answer
-from suites.findings.histories import DECIDERS
+from suites.findings.histories import CHANCES, DECIDERS, answered_while_forces_failed
 from suites.findings.scenarios import ask_runs, decide
 from suites.findings.seen import Seen
 from suites.findings.table import Finding, findings
+from suites.unit.checkers.build import Build
 
 FAILS = Finding(9, "f", run="s", shows={"anomaly": "unforced-ok"})
 COUNTS = Finding(1, "f", run="s", seeds=(1, 2, 3), shows={"measure": "lost"})
@@ -191,3 +192,28 @@ def test_a_release_without_a_record_has_an_empty_cell_and_a_difference_is_told()
     assert table([FAILS], entries, ["4.9.7", "5.4.0", "5.5.0"]).splitlines()[-1] == "| 9 | f | there |  | gone |"
     assert seen([FAILS], entries, ["4.9.7", "5.5.0"]) == "- **9** 4.9.7: there, 200 lost; 5.5.0: gone, none \\| lost"
     assert seen([FAILS], entries[:1], ["4.9.7", "5.5.0"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "complete", "state"),
+    [
+        ("FLUSH_DISK_TIMEOUT", 150, "gone"),
+        ("SERVICE_NOT_AVAILABLE", 150, "gone"),
+        ("CONNECTION_CLOSED", 150, "undecided"),
+        ("SEND_OK", 250, "undecided"),
+        ("SEND_OK", None, "undecided"),
+    ],
+)
+def test_a_broker_that_stood_still_had_no_chance_to_acknowledge_what_was_not_forced(
+    status: str, complete: int | None, state: str
+) -> None:
+    build = Build()
+    build.send(10, 11, 0, 0)
+    build.fault("fail_sync", "broker-a-0", 100, 101, heal=300)
+    build.send(120, complete, 1, 1, status=status)
+    build.fault("cut_power", "broker-a-0", 200, 201, heal=250, fault="f2")
+    assert answered_while_forces_failed(build.history(), Path()).state == state
+
+
+def test_every_chance_that_the_table_names_is_there() -> None:
+    assert {finding.chance for finding in findings()} - {""} == set(CHANCES)
