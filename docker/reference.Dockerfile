@@ -12,7 +12,7 @@ RUN python3 -m venv /opt/mqchaos \
  && install -d -o mqchaos /data
 COPY health /usr/local/bin/health
 COPY source /opt/mqchaos/source
-ENV PATH=/opt/mqchaos/bin:$PATH PYTHONUNBUFFERED=1
+ENV PATH=/opt/mqchaos/bin:$PATH PYTHONPATH=/opt/mqchaos/source PYTHONUNBUFFERED=1
 USER mqchaos
 WORKDIR /data
 ENTRYPOINT ["python3", "/opt/mqchaos/source"]
