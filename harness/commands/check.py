@@ -133,7 +133,8 @@ def _make_room(report: Path | None, history: Path) -> None:
         raise UsageError(f"there is no folder {report.parent}", hint="--report FILE")
     if report.exists() and (report.is_dir() or report.samefile(history)):
         raise UsageError(f"{report} is not a place for a page", hint="--report FILE")
-    report.unlink(missing_ok=True)
+    if report.is_file():  # a device is written to, and stays
+        report.unlink()
 
 
 def _check_hash(folder: Path, run: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -68,3 +69,16 @@ def _charts() -> str:
 def _environment(folder: Path) -> Environment:
     loader = FileSystemLoader([folder / "templates", Path(__file__).parent / "templates"])
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def put(out: Path, text: str) -> Path:
+    """Write *text* as the file *out*, in one step; its folder is made. A device or a pipe is written to, never
+    replaced: root could replace ``/dev/null`` for the whole machine."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.exists() and not out.is_file():
+        out.write_text(text, encoding="utf-8")
+        return out
+    temporary = out.with_name(f".{out.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, out)
+    return out

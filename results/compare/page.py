@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any, Final
 
-from harness.pages import render
+from harness.pages import put, render
 from results.compare.pairs import CONFIDENCE, PAIRS_MIN, Comparison, Difference
 
 WORDS: Final = {"worse": "FAIL", "cannot tell": "UNKNOWN", "better": "PASS", "same": "PASS"}
@@ -24,11 +23,7 @@ def write_page(comparison: Comparison, out: Path) -> Path:
         comparison=comparison, verdict=WORDS[comparison.judgement], whole=list(map(row_of, comparison.whole)),
         words=WORDS, confidence=round(100 * CONFIDENCE), pairs_min=PAIRS_MIN,
     )  # fmt: skip
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, out)
-    return out
+    return put(out, text)
 
 
 def row_of(difference: Difference) -> dict[str, Any]:

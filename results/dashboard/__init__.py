@@ -28,7 +28,7 @@ from checkers.history.effects import NO_HARM
 from faults.catalogue import VERBS
 from harness.errors import HistoryError
 from harness.harms import harm_of_verb
-from harness.pages import render
+from harness.pages import put, render
 from results.marts import MARTS
 
 RUNS_MAX: Final = 20_000
@@ -42,11 +42,7 @@ __all__ = ["BY_RUN", "RUNS_MAX", "about", "build", "plain", "read_mart", "render
 def build(marts: Path, out: Path) -> Path:
     """Write the page for the tables in *marts* to *out*; ``HistoryError`` names a table that is missing or damaged."""
     text = render_page(tables(marts, out.parent), about(marts))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, out)
-    return out
+    return put(out, text)
 
 
 def render_page(data: Mapping[str, Any], facts: Mapping[str, Any], live: str = "") -> str:
