@@ -19,6 +19,7 @@ they are lost with the heal. The simulator has no mapped files: there such a wri
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from faults.catalogue.process import states, steps_of
@@ -101,19 +102,11 @@ DEAD_DISK: Final = Verb(
     needs=("process", "power"),
 )
 
-READ_ONLY_DISK: Final = Verb(
+READ_ONLY_DISK: Final = replace(
+    DEAD_DISK,
     name="read_only_disk",
-    family="disk",
     summary="every write and force of the disk fails with EROFS, reads do not; the process goes on",
     takes_effect_when="a write of our own to that disk succeeded before, and fails now with EROFS",
-    undone_by="the process ends, the disk comes back with what was forced, start",
-    shape="nodes",
-    condition="own",
-    effects=_TAKES_NOTHING,
     inject=_make_read_only,
     probe=_fails_with_erofs,
-    heal=_mend_disk,
-    heal_probe=_works,
-    heal_steps=steps_of("dead"),
-    needs=("process", "power"),
 )
