@@ -49,8 +49,9 @@ class Hidden:
 
 def hidden(history: History, facts: RunFacts, ledger: Ledger, missing: Ints) -> list[Hidden]:
     """Those of *missing* (message numbers) to which nothing leads, by broker and way."""
-    damaged, strays = _damaged_places(history), _strays(history)
-    if not damaged and not len(strays):
+    strays, others = _strays(history)
+    damaged = _damaged_places(history) | others
+    if not damaged:
         return []
     brokers = np.array([history.queues.broker_of(queue) for queue in ledger.queue[missing].tolist()])
     found: list[Hidden] = []
@@ -74,12 +75,15 @@ def _damaged_places(history: History) -> set[tuple[int, int]]:
     return set(zip(queue[rows].tolist(), offset[rows].tolist(), strict=True))
 
 
-def _strays(history: History) -> Ints:
-    """Messages that the drain got where it asked other queues."""
-    reads, of_drains = history.reads, history.ops.op[history.ops.f.mask("drain")]
-    rows = np.flatnonzero((reads.message < 0) & np.isin(reads.op, of_drains))
-    found = {stray(reads.detail[row]) for row in rows.tolist()} - {-1}
-    return np.array(sorted(found), dtype=np.int64)
+def _strays(history: History) -> tuple[Ints, set[tuple[int, int]]]:
+    """Messages that the drain got where it asked other queues, and (queue, offset) of the places that showed them."""
+    ops, reads = history.ops, history.reads
+    rows = np.flatnonzero((reads.message < 0) & np.isin(reads.op, ops.op[ops.f.mask("drain")]))
+    rows = rows[np.array([stray(reads.detail[row]) >= 0 for row in rows.tolist()], dtype=np.bool_)]
+    asked = ops.rows(reads.op[rows])
+    messages = np.unique([stray(reads.detail[row]) for row in rows.tolist()]).astype(np.int64)
+    offset = ops.offset[asked] + reads.position[rows]
+    return messages, set(zip(ops.queue[asked].tolist(), offset.tolist(), strict=True))
 
 
 def _truncated(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:

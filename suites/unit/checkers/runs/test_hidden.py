@@ -158,3 +158,13 @@ def test_an_old_unit_may_point_at_a_record_of_another_queue_where_all_are_of_one
 def test_only_what_says_whose_it_is_counts_as_a_stray(detail: str) -> None:
     assert stray(detail) == -1
     assert stray(in_words(5, "t", 1)) == 5
+
+
+def test_a_place_that_shows_a_message_of_another_queue_hides_its_own() -> None:
+    """Message 5 was stored at @2; whoever asks gets a record of another queue, which is there in its own, too."""
+    build = drained(cut_then("kill"), {0: 0, 1: 4, 3: 6, 4: 7}, 5)
+    op = build.op("drain", 980, 981, "FOUND", queue=0, offset=2, count=1)
+    build.reads.append({"op": op, "position": 0, "offset": 9, "message": -1, "detail": "message 6 of t/1"})
+    verdict = judged(build)
+    assert ("hidden", 1, "stale-units") in bad(verdict)
+    assert "send m5" in next(a for a in verdict.anomalies if a.kind == "hidden").sentence
