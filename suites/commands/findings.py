@@ -49,6 +49,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from harness import junit
     from harness.commands.fetch import make_ready
     from harness.preflight import check_fit
+    from harness.runfolder import commit
     from suites.findings import record, report
     from suites.findings.asking import ask_all
     from suites.findings.scenarios import BACKEND
@@ -62,14 +63,14 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         junit.check(arguments.junit)
     check_fit(BACKEND, arguments.target)
     make_ready(arguments.target, terminal)
-    recorded = record.states(arguments.target)
+    recorded, at = record.states(arguments.target), commit()
     answers = []
     for answer in ask_all(arguments.target, chosen, arguments.out):
         answers.append(answer)
         state, text = report.line(answer, recorded)
         terminal.result(f"{terminal.style(f'{state:<11}', report.COLOURS[state])}{text}")
         if arguments.record:
-            record.keep(answer)
+            record.keep(answer, at)
     if arguments.json:
         terminal.document(report.document(arguments.target, answers, recorded))
     terminal.result(f"{arguments.target}: {report.summary(answers)}")

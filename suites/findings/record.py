@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 from typing import Final
 
-from harness.runfolder import commit
 from suites import recorded
 from suites.findings.asking import Answer
 
@@ -22,12 +21,14 @@ def states(target: str) -> dict[int, str]:
     return {entry["finding"]: entry["state"] for entry in recorded.read(RESULTS) if entry["target"] == target}
 
 
-def keep(answer: Answer) -> None:
-    """Replace what is recorded of the same finding and target; two that record at once wait for each other."""
+def keep(answer: Answer, at: str) -> None:
+    """Replace what is recorded of the same finding and target; two that record at once wait for each other.
+
+    *at*: the commit at which it was asked. What was kept of the finding before this one has changed a file since."""
     if not answer.seen.is_decided:
         return
     new = {"finding": answer.finding.number, "target": answer.target, "state": answer.seen.state}
-    new |= {"seen": answer.seen.sentence, "commit": commit()}
+    new |= {"seen": answer.seen.sentence, "commit": at}
     with RESULTS.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         about = (answer.finding.number, answer.target)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome
@@ -89,7 +89,7 @@ def _shown(finding: Finding, run: RunResult) -> Seen:
         return DECIDERS[shows["history"]](_history(run), _folder(run))
     if "measure" in shows:
         name = shows["measure"]
-        figure = max((int(v.measures[name]) for v in run.verdicts if name in v.measures), default=None)
+        figure = max((_figure(v.measures[name]) for v in run.verdicts if name in v.measures), default=None)
         return (
             Seen("undecided", f"no check says {name}") if figure is None else there_if(figure > 0, f"{name} {figure}")
         )
@@ -97,6 +97,11 @@ def _shown(finding: Finding, run: RunResult) -> Seen:
         found = [a for a in _anomalies(run) if _is_of(a, shows["anomaly"], shows.get("words", ""))]
         return there_if(bool(found), found[0].sentence.splitlines()[0] if found else "it was not seen")
     return Seen("gone", f"it got ready, and is {run.outcome.name}")
+
+
+def _figure(measure: Any) -> int:
+    """A measure that tells of several is as much as the greatest of them; 0 if there was none to tell of."""
+    return max(map(int, measure.values()), default=0) if isinstance(measure, dict) else int(measure)
 
 
 def _folder(run: RunResult) -> Path:

@@ -58,6 +58,8 @@ def unknown(reason: str) -> Verdict:
         (FAILS, HarnessError("the cluster did not get ready"), "undecided"),
         (COUNTS, run(counted(3)), "there"),
         (COUNTS, run(counted(0)), "gone"),
+        (COUNTS, run(Verdict("routes", Outcome.PASS, measures={"lost": {"f1/a": 0, "f1/b": 120_000}})), "there"),
+        (COUNTS, run(Verdict("routes", Outcome.PASS, measures={"lost": {}})), "gone"),
         (COUNTS, run(Verdict("log", Outcome.PASS)), "undecided"),
         (COUNTS, run(counted(0), unknown("f1 did not take effect: nothing was unwritten")), "undecided"),
         (ENDS, BackendUnavailable("nothing arrives at the slaves broker-a-1"), "there"),
