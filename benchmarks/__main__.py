@@ -32,6 +32,7 @@ BENCHMARKS = {
     "lake": "answers over 100 to 10,000 stored runs, beside DuckDB",
     "recheck": "stored runs judged again on all cores, beside one process",
     "brokers": "sends a second on real processes, beside Apache RocketMQ",
+    "groups": "sends a second of a group of three, beside Apache RocketMQ",
     "failover": "a group without its leader: detect, elect, register, route, beside Apache RocketMQ",
     "clients": "deliveries, new owners and messages in order, beside Apache RocketMQ",
     "memory": "what clients that mean no good make a node keep, and how long others wait",

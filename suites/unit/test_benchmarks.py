@@ -13,6 +13,7 @@ import pytest
 from benchmarks import failover
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.figure import Figure
+from benchmarks.groups import Group
 from benchmarks.replication import LAG_COUNT, LagMeter, PairOfBrokers, quantiles_ms
 from checkers.history.history import History
 from harness.backends.sim.world import SimBackend
@@ -98,6 +99,12 @@ def test_a_synchronous_pair_is_measured_when_its_slave_has_joined_and_not_before
     assert pair.meter.refused > 0, "there was no slave yet"
     assert pair.client.rate(8, 20_000_000) > 0
     assert pair.client.refused == 0
+
+
+def test_a_group_is_measured_at_its_leader_when_all_of_it_is_registered() -> None:
+    client = Group(SimBackend(ReferenceTarget(), 1)).start()
+    assert client.rate(8, 20_000_000) > 0
+    assert client.refused == 0, "who does not lead refuses"
 
 
 def test_the_command_prints_machine_load_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
