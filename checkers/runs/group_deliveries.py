@@ -252,7 +252,7 @@ def _out_of_order(history: History, deliveries: Deliveries) -> Iterator[Anomaly]
             f"and no answer had sent it back ({violation.count} such). Proof: {history.op_text(violation.ops[0])}; "
             f"{history.op_text(violation.ops[1])}."
         )
-        details = {"queue": violation.queue, "offsets": list(violation.offsets)}
+        details = {"queue": history.queues.name(violation.queue), "offsets": list(violation.offsets)}
         yield Anomaly(violation.kind, sentence, violation.ops, details)
 
 

@@ -37,12 +37,13 @@ SHOWN_BY: Final[Mapping[str, str]] = {
 }
 """The scenario that shows it on Apache's brokers, too; its page is in ``docs/findings.md``."""
 
-_SEEN_BY_THE_LOG: Final[Mapping[str, frozenset[str]]] = {
+_SEEN_IN_QUEUES: Final[Mapping[str, frozenset[str]]] = {
     STALE_BYTES: frozenset({"resurrected"}),
-    SLAVE_KEPT: frozenset({"resurrected", "skipped-in-read", "hole-without-writer"}),
+    SLAVE_KEPT: frozenset({"resurrected", "skipped-in-read", "hole-without-writer", "inversion", "repeat"}),
     STALE_UNITS: frozenset({"resurrected", "skipped-in-read", "hole-without-writer", "phantom"}),
 }
-"""What the check ``log``, which knows nothing of faults, calls the same thing in queues of that broker."""
+"""What the checks ``log`` and ``deliveries``, which know nothing of such ways, call the same thing in queues of that
+broker. A record that a slave had kept stands where the broker counts on from there, and names a place of before."""
 
 
 def mechanism_of(anomaly: Anomaly) -> str:
@@ -56,7 +57,7 @@ def unexplained(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
     beside = {
         (kind, str(anomaly.details.get("broker", "")))
         for anomaly in failures
-        for kind in _SEEN_BY_THE_LOG.get(mechanism_of(anomaly), ())
+        for kind in _SEEN_IN_QUEUES.get(mechanism_of(anomaly), ())
     }
     return [a for a in failures if not mechanism_of(a) and (a.kind, _broker_of(a)) not in beside]
 

@@ -15,12 +15,15 @@ while it is down, frozen or partitioned from it, whichever faults hold it so (:m
 
 The end of a connection cannot be seen across a partition, and need not be when a machine goes dark: on real processes
 the kernel outlives the broker, and may close its connections all the same. A link that was slow for a while was reset
-when that began and when it ended. A NameServer that was itself
-down, frozen or of another time is judged again when that is over; times in which it was out count for nobody. A group
-has no master from when its leader steps down until another is elected: how long that may take is for the check
-``elections``. And a leader that was frozen or partitioned while another was elected may register once more as the
-master, and then as a follower: who registers last under id 0 has it, and when that one takes another id nobody has it,
-until the new leader registers again (RocketMQ: RouteInfoManager#registerBroker), within ``relearned_within``.
+when that began and when it ended. What TCP holds during a partition arrives at most as long again after its end (the
+time between two attempts doubles), be it the registration and then the end of a connection of a process that is gone:
+then the NameServer forgets the broker, which had registered anew meanwhile, and hears of it when it registers next. A
+NameServer that was itself down, frozen or of another time is judged again when that is over; times in which it was out
+count for nobody. A group has no master from when its leader steps down until another is elected: how long that may
+take is for the check ``elections``. And a leader that was frozen or partitioned while another was elected may register
+once more as the master, and then as a follower: who registers last under id 0 has it, and when that one takes another
+id nobody has it, until the new leader registers again (RocketMQ: RouteInfoManager#registerBroker), within
+``relearned_within``.
 
 Limits. Views are as clients see them, to the interval of their questions. Runs without ``route`` ops are not judged.
 """
@@ -38,6 +41,11 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.spans import NEVER_NS, Span, holds, length_ns, prolonged, union, within
 from checkers.verdict import Anomaly, Outcome, Verdict
+
+RETRANSMIT_MAX_NS = 120_000_000_000
+"""Linux: TCP_RTO_MAX, the longest time between two attempts to send the same again."""
+CALL_GIVEN_UP_NS = 6_000_000_000
+"""RocketMQ: BrokerConfig#registerBrokerTimeoutMills, NettyClientConfig#clientCloseSocketIfTimeout."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,8 @@ class _Judge:
         master = self.facts.cluster.master_at(broker, view.invoke_ns)
         server_ns = self._of_server(view.server)
         reset_ns = self.facts.conditions.reset(master, view.server, "namesrv")
-        away = union(self._out(master, view.server), server_ns, reset_ns)
+        held_ns = self._held(master, view.server)
+        away = union(self._out(master, view.server), server_ns, reset_ns, held_ns)
         chain = self._around(prolonged(away, self.bounds.relearned_within_ns + self.facts.slack_ns()), view)
         if chain is None:
             return True
@@ -115,7 +124,7 @@ class _Judge:
         if view.complete_ns - began_ns >= self.bounds.silent_after_ns:
             return False
         ended = any(began_ns <= begin <= view.complete_ns for begin, _ in self.facts.conditions.down(master))
-        return not (ended or within(union(server_ns, reset_ns), began_ns, view.complete_ns))
+        return not (ended or within(union(server_ns, reset_ns, held_ns), began_ns, view.complete_ns))
 
     def _is_electing(self, view: View, broker: str) -> bool:
         """Whether the members of *broker* elected another leader soon after: who has stepped down is no master."""
@@ -166,6 +175,16 @@ class _Judge:
             conditions = self.facts.conditions
             self._spans[key] = union(conditions.still(master), conditions.hindered(master, server, "namesrv"))
         return self._spans[key]
+
+    def _held(self, master: str, server: str) -> list[Span]:
+        """When the end of a connection of before a partition may still arrive at *server*: where the process ended
+        meanwhile, or had the time to give up a call, after which RocketMQ's clients close the connection."""
+        down_ns = self.facts.conditions.down(master)
+        return [
+            (end_ns, end_ns + min(end_ns - begin_ns, RETRANSMIT_MAX_NS))
+            for begin_ns, end_ns in self.facts.conditions.hindered(master, server, "namesrv")
+            if end_ns < NEVER_NS and (end_ns - begin_ns > CALL_GIVEN_UP_NS or within(down_ns, begin_ns, end_ns))
+        ]
 
     def _silent(self, master: str, server: str) -> list[Span]:
         """When *server* certainly heard nothing of *master*."""

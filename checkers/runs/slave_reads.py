@@ -208,27 +208,23 @@ def _is_excused(facts: RunFacts, contract: Contract, node: str, since_ns: int, a
 
 
 def _apart(facts: RunFacts, node: str, *, whole: bool) -> list[tuple[int, int]]:
-    """Spans in which the slave was away or had not caught up yet: a fault that comes before it has makes one longer."""
+    """Spans in which the slave was away or had not caught up yet. Each begins with a fault on the slave itself, with
+    *whole* also with one on its master or between the two; any of these makes longer a span that it falls into, since
+    nobody catches up with a master that is away."""
     spans: list[tuple[int, int]] = []
-    for fault in sorted(_between(facts, node, whole=whole), key=lambda fault: fault.begin_ns):
+    for fault in sorted(_concerning(facts, node), key=lambda fault: fault.begin_ns):
         healed_ns = fault.heal_ns + CATCH_UP_NS + facts.slack_ns() if fault.heal_ns < NEVER_NS else NEVER_NS
         if spans and fault.begin_ns <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(spans[-1][1], healed_ns))
-        else:
+        elif whole or (node in fault.left and not fault.right):
             spans.append((fault.begin_ns, healed_ns))
     return spans
 
 
-def _between(facts: RunFacts, node: str, *, whole: bool) -> Iterable[FaultFact]:
-    """Faults on the slave itself, and with *whole* also those on its master and between the two."""
-    master = facts.cluster.first_master(facts.cluster.broker_of(node))
-    for fault in facts.faults:
-        if fault.effective == 0:
-            continue
-        concerned = fault.left + fault.right
-        is_own = not fault.right and node in concerned
-        if is_own or (whole and (master in concerned or node in concerned)):
-            yield fault
+def _concerning(facts: RunFacts, node: str) -> Iterable[FaultFact]:
+    """Faults on the slave, on its master, or between either and others."""
+    pair = {node, facts.cluster.first_master(facts.cluster.broker_of(node))}
+    return (fault for fault in facts.faults if fault.effective != 0 and pair & {*fault.left, *fault.right})
 
 
 def _lacks(history: History, facts: RunFacts, row: int, send_row: int, count: int) -> Anomaly:

@@ -93,6 +93,13 @@ def test_only_what_no_way_explains_is_left() -> None:
     assert unexplained([of_log]) == [of_log], "what the log alone says is explained by nothing"
 
 
+@pytest.mark.parametrize("kind", ["repeat", "inversion"])
+def test_a_record_that_a_slave_had_kept_comes_at_the_place_of_another(kind: str) -> None:
+    known = Anomaly("resurrected", "…", (), {"broker": "broker-a", "mechanism": "slave-kept"})
+    here, elsewhere = (Anomaly(kind, "…", (), {"queue": f"t/{broker}/0"}) for broker in ("broker-a", "broker-b"))
+    assert unexplained([known, here, elsewhere]) == [elsewhere]
+
+
 def adopted_later(first: str = "cut_power", shows: tuple[int, ...] = (0, 1, 2)) -> Build:
     """Messages 0 to 2; a fault leaves 0 with the master, of whom one more is stored there, at 1000; a minute later the
     data of its slave takes the place, and the drain *shows* that."""

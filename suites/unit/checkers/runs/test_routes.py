@@ -117,6 +117,30 @@ def test_a_nameserver_does_not_see_the_end_of_what_it_is_cut_off_from(do: str) -
     assert judge(build).outcome is Outcome.PASS
 
 
+@pytest.mark.parametrize(
+    ("cut_s", "killed_s", "gone_s", "kinds"),
+    [
+        ((10, 30), 24, (45, 76), []),  # what was held for 20 s may come 20 s later, and 30 s go by until it registers
+        ((10, 30), 24, (95, 97), ["dropped-early"]),
+        ((10, 30), 35, (95, 97), ["dropped-early"]),
+        ((10, 30), None, (45, 76), []),  # a call was given up after 6 s, and its connection closed
+        ((26, 30), None, (45, 50), ["dropped-early"]),
+    ],
+)
+def test_what_a_partition_held_back_may_end_a_registration_of_after_it(
+    cut_s: tuple[int, int], killed_s: int | None, gone_s: tuple[int, int], kinds: list[str]
+) -> None:
+    build = Build()
+    build.fault("partition", "broker-a-0", 1000 * cut_s[0], 1000 * cut_s[0] + 1, heal=1000 * cut_s[1],
+                right=("namesrv-1",))  # fmt: skip
+    if killed_s:
+        build.fault("kill", "broker-a-0", 1000 * killed_s, 1000 * killed_s + 1, heal=1000 * killed_s + 2, fault="f2")
+    asked(build, range(1, gone_s[0]), BOTH)
+    asked(build, range(*gone_s), ("broker-b",))
+    asked(build, range(gone_s[1], 120), BOTH)
+    assert [anomaly.kind for anomaly in judge(build).anomalies] == kinds
+
+
 @pytest.mark.parametrize("do", ["wipe", "flip_bits", "adopt_slave"])
 def test_whatever_ended_it_a_broker_may_be_missing_until_it_has_registered_again(do: str) -> None:
     build = Build()

@@ -48,6 +48,31 @@ def test_what_a_slave_may_lack(mode: str, story: Story, outcome: Outcome) -> Non
 
 
 @pytest.mark.parametrize(
+    ("asked", "master", "outcome"),
+    [
+        (25, None, FAIL),  # it has had the time
+        (15, None, PASS),
+        (25, (9, 20), PASS),  # its master went before it had the time, and then it needs it again
+        (40, (9, 20), FAIL),
+        (25, (18, 24), FAIL),  # its master went when it had long caught up
+    ],
+)
+def test_who_lost_something_catches_up_only_with_a_master_that_is_there(
+    asked: int, master: tuple[int, int] | None, outcome: Outcome
+) -> None:
+    """The slave is emptied at 1 s and is back at 2 s; its master is away between two instants."""
+
+    def story(g: Group) -> None:
+        g.stored(2)
+        g.fault("wipe", SLAVE, 1 * SECOND, 1 * SECOND, heal=2 * SECOND)
+        if master:
+            g.fault("kill", MASTER, master[0] * SECOND, master[0] * SECOND, heal=master[1] * SECOND, fault="f2")
+        g.takes(asked * SECOND, 0, [], node=SLAVE, next_offset=0)
+
+    assert judged(check_freshness, story, mode="multi-master-multi-slave-sync").outcome is outcome
+
+
+@pytest.mark.parametrize(
     ("shown", "do", "bit", "outcome"),
     [
         ([0, 1], "", 1, PASS),
