@@ -12,8 +12,8 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
                          nothing that opens a connection (new); the fault's ``ports`` narrow it
     takes                data is gone: unforced (what no force had reached), damaged (from a damaged record on), all,
                          replaced (all but what the copy of a slave has)
-    damages              files beside the log have gone bad: derived (made from the log, and made again from it) or
-                         tables (topics, groups, offsets)
+    damages              files beside the log have gone bad: derived (made from the log, and made again from it),
+                         tables (topics, groups, offsets) or epochs (who was master when which part was written)
     slows                everything passes between left and right, late, or not all of it; connections were reset once
     resets               every connection between left and right was reset once
     fails-writes         every write fails
@@ -64,7 +64,7 @@ HOW: Final[Mapping[Does, tuple[str, ...]]] = {
     "ends": ("killed", "stopped", "dark"),
     "separates": ("", "out", "in", "new"),
     "takes": ("unforced", "damaged", "all", "replaced"),
-    "damages": ("derived", "tables"),
+    "damages": ("derived", "tables", "epochs"),
 }
 """What ``how`` may say; nothing where a word has no entry."""
 

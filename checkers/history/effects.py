@@ -60,6 +60,7 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("takes", "unforced", "power-cut"),
     ("damages", "tables", "tables-damaged"),
     ("damages", "derived", "derived-damaged"),
+    ("damages", "epochs", "epochs-damaged"),
     ("changes-properties", "", "reconfigured"),
     ("ends", "killed", "killed"),
     ("ends", "dark", "killed"),

@@ -7,6 +7,8 @@ starts as it would after any kill. What can be harmed:
 
     consume-queue, index, checkpoint   made from the log, and made again from it by the start that follows a kill
     table, table-backup                topics, groups, offsets, delays: store/config/NAME.json, and what it was before
+    epochs, epochs-and-backup          from where on in the log each master wrote, in controller mode: nothing has it but
+                                       this file, and what it was before
 
     flip       every bit of the last 512 bytes that are written (RocketMQ: at least 25 units of a queue)
     zero       the same bytes become zeros
@@ -42,8 +44,13 @@ TABLES: Final[Mapping[str, str]] = {
     "table": r"store/config/[^/]+\.json",
     "table-backup": r"store/config/[^/]+\.json\.bak",
 }
-PATTERNS: Final = {**DERIVED, **TABLES}
-"""Class of files → their paths on a node's disk (RocketMQ: StorePathConfigHelper, BrokerPathConfigHelper)."""
+EPOCHS: Final[Mapping[str, str]] = {
+    "epochs": r"store/epochFileCheckpoint",
+    "epochs-and-backup": r"store/epochFileCheckpoint(\.bak)?",
+}
+PATTERNS: Final = {**DERIVED, **TABLES, **EPOCHS}
+"""Class of files → their paths on a node's disk (RocketMQ: StorePathConfigHelper, BrokerPathConfigHelper;
+MessageStoreConfig, getStorePathEpochFile)."""
 OF_FIXED_SIZE: Final = ("consume-queue",)
 HARMED_BYTES: Final = 512
 GONE: Final = -1
@@ -127,7 +134,7 @@ def _damaged_on(levers: Levers, node: str, facts: Facts, of: str) -> Probed:
 DAMAGE_FILES: Final = Verb(
     name="damage_files",
     family="disk",
-    summary="ends the process and harms files beside its commit log: of queues, the index, the checkpoint, tables",
+    summary="ends the process and harms files beside its commit log: of queues, the index, the checkpoint, tables, epochs",
     takes_effect_when="the process is gone; each of the files has the bytes or the size asked for, and had others",
     undone_by="start, with the files as they are",
     shape="nodes",
@@ -136,6 +143,7 @@ DAMAGE_FILES: Final = Verb(
         *KILLED,
         *(Effect("damages", "derived", only_if=("of", of)) for of in DERIVED),
         *(Effect("damages", "tables", only_if=("of", of)) for of in TABLES),
+        *(Effect("damages", "epochs", only_if=("of", of)) for of in EPOCHS),
     ),
     inject=_damage,
     probe=_damaged,

@@ -9,6 +9,7 @@ from faults.errors import InjectionFailed, PlanError
 
 MASTER = "broker-a-0"
 QUEUE, OTHER_QUEUE = "store/consumequeue/T/0/00000000000000000000", "store/consumequeue/T/1/00000000000000000000"
+EPOCHS = "store/epochFileCheckpoint"
 OFFSETS, TOPICS = "store/config/consumerOffset.json", "store/config/topics.json"
 UNITS = bytes(range(1, 101)) * 6
 """600 bytes, none of which is zero."""
@@ -24,6 +25,8 @@ FILES = {
     OFFSETS: b'{"offsets": 1}',
     f"{OFFSETS}.bak": b'{"offsets": 0}',
     TOPICS: b'{"topics": 1}',
+    EPOCHS: b"2 0 1-0 2-100",
+    f"{EPOCHS}.bak": b"1 0 1-0",
 }
 
 
@@ -66,6 +69,8 @@ def test_the_last_bytes_that_are_written_are_flipped_in_every_file_of_the_class(
         ({"of": "table", "how": "truncate"}, {OFFSETS: b'{"offse', TOPICS: b'{"topi'}),
         ({"of": "table", "how": "delete", "named": "topics"}, {TOPICS: None}),
         ({"of": "table-backup", "how": "delete"}, {f"{OFFSETS}.bak": None}),
+        ({"of": "epochs", "how": "truncate"}, {EPOCHS: b"2 0 1-"}),
+        ({"of": "epochs-and-backup", "how": "delete"}, {EPOCHS: None, f"{EPOCHS}.bak": None}),
     ],
 )
 def test_what_becomes_of_files(world, harmed, options: dict[str, str], became: dict[str, bytes | None]) -> None:
@@ -104,7 +109,7 @@ def test_the_class_must_be_said_and_known(fault) -> None:
 @pytest.mark.parametrize(
     ("of", "how"),
     [("consume-queue", "derived"), ("index", "derived"), ("checkpoint", "derived"), ("table", "tables"),
-     ("table-backup", "tables")],
+     ("table-backup", "tables"), ("epochs", "epochs"), ("epochs-and-backup", "epochs")],
 )  # fmt: skip
 def test_what_it_means_follows_from_the_class(of: str, how: str) -> None:
     effects = VERBS["damage_files"].effects_of({"of": of})

@@ -57,8 +57,9 @@ def test_other_operations(f: str, status: str, outcome: str) -> None:
 def test_every_mode_guarantees_something_for_every_harm_and_flush(mode: str) -> None:
     contract = contract_of(mode)
     assert contract is not None
-    needs_slave = {"disk-replaced", "promoted"}
-    for harm in set(HARMS) - (set() if contract.acknowledged_by == "master-and-slave" else needs_slave):
+    needs_slave = set() if contract.acknowledged_by == "master-and-slave" else {"disk-replaced", "promoted"}
+    needs_controllers = set() if mode == "controller" else {"epochs-damaged"}
+    for harm in set(HARMS) - needs_slave - needs_controllers:
         for flush in ("sync", "async"):
             guarantee = contract.guarantee(harm, flush)
             assert guarantee is not None, (harm, flush)
