@@ -34,6 +34,7 @@ BENCHMARKS = {
     "brokers": "sends a second on real processes, beside Apache RocketMQ",
     "groups": "sends a second of a group of three, beside Apache RocketMQ",
     "failover": "a group without its leader: detect, elect, register, route, beside Apache RocketMQ",
+    "controllers": "a broker name whose master dies, in controller mode: until another is listed, and takes messages",
     "clients": "deliveries, new owners and messages in order, beside Apache RocketMQ",
     "memory": "what clients that mean no good make a node keep, and how long others wait",
     "replication": "how far a slave is behind, and what waiting for it costs, beside Apache RocketMQ",

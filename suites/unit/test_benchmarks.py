@@ -10,7 +10,7 @@ from importlib import import_module
 
 import pytest
 
-from benchmarks import failover
+from benchmarks import controllers, failover
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.figure import Figure
 from benchmarks.groups import Group
@@ -19,6 +19,7 @@ from checkers.history.history import History
 from harness.backends.sim.world import SimBackend
 from harness.recorder import Recorder
 from harness.targets.reference import ReferenceTarget
+from suites.unit.checkers.build import Build
 
 SMALL = ("command_line", "recorder", "simulator", "runs")
 
@@ -91,6 +92,25 @@ def test_a_part_lasts_from_the_end_of_the_one_before_in_runs_that_told_of_all() 
         "route": [3],
         "write": [1],
     }
+
+
+def test_a_failover_lasts_until_another_master_is_listed_and_takes_a_message_before_the_next_kill() -> None:
+    build = Build(["broker-a"])
+    for asked, answered, master in (
+        (0, 1, "a-0"), (99, 105, "a-0"), (110, 111, "nobody"),
+        (140, 142, "a-1"), (300, 301, "a-1"), (600, 601, "nobody"),
+    ):  # fmt: skip
+        build.op("master", asked, answered, "OK", node="namesrv-1", detail=f'{{"broker-a": "{master}"}}')
+    build.fault("kill", "a-0", 90, 100, fault="f1")
+    build.fault("pause", "a-2", 200, 210, fault="f2")
+    build.fault("kill", "a-2", 240, 250, fault="f3")
+    build.fault("kill", "a-1", 490, 500, fault="f4")
+    for message, sent in enumerate((95, 170, 300)):
+        build.send(sent, sent + 20, message, message)
+    found = controllers.failovers(build.history())
+    assert found == [{"listed": 42_000_000, "write": 90_000_000}, {}], "a slave's death is none, the last has no heir"
+    notes = [figure.note for figure in controllers.figures([build.history()])]
+    assert notes == ["1 of 2 kills; each: 42 ms", "1 of 2 kills; each: 90 ms"]
 
 
 def test_a_synchronous_pair_is_measured_when_its_slave_has_joined_and_not_before() -> None:
