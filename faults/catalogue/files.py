@@ -7,8 +7,8 @@ starts as it would after any kill. What can be harmed:
 
     consume-queue, index, checkpoint   made from the log, and made again from it by the start that follows a kill
     table, table-backup                topics, groups, offsets, delays: store/config/NAME.json, and what it was before
-    epochs, epochs-and-backup          from where on in the log each master wrote, in controller mode: nothing has it but
-                                       this file, and what it was before
+    epochs, epochs-and-backup          from where on in the log each master wrote, in controller mode: nothing has it
+                                       but this file, and what it was before
 
     flip       every bit of the last 512 bytes that are written (RocketMQ: at least 25 units of a queue)
     zero       the same bytes become zeros
@@ -134,7 +134,7 @@ def _damaged_on(levers: Levers, node: str, facts: Facts, of: str) -> Probed:
 DAMAGE_FILES: Final = Verb(
     name="damage_files",
     family="disk",
-    summary="ends the process and harms files beside its commit log: of queues, the index, the checkpoint, tables, epochs",
+    summary="ends the process and harms files beside its commit log: of queues, index, checkpoint, tables, epochs",
     takes_effect_when="the process is gone; each of the files has the bytes or the size asked for, and had others",
     undone_by="start, with the files as they are",
     shape="nodes",
