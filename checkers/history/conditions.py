@@ -47,24 +47,30 @@ class Conditions:
         return replace(self, faults=tuple(fault for fault in self.faults if fault.effective == 1))
 
     def down(self, node: str) -> list[Span]:
-        """When there was no process."""
-        return union((begin, self._back_ns(node, begin, fault)) for begin, _, fault in self._ended(node))
+        """When there was no process, be it for a moment."""
+        return union((begin, max(back, begin + 1)) for begin, _, back in self._ended(node))
 
     def closed(self, node: str) -> list[Span]:
         """Of :meth:`down` what began with the close of its connections: a machine that goes dark closes none."""
         first = {begin: how for begin, how, _ in reversed(self._ended(node))}
         return [span for span in self.down(node) if first.get(span[0]) != "dark"]
 
-    def _ended(self, node: str) -> list[tuple[int, str, FaultFact | None]]:
-        """(when it began to end, how, by which fault), in order. An act lies within its fault."""
-        found: list[tuple[int, str, FaultFact | None]] = [(ns, "killed", None) for ns in self.ends.get(node, ())]
+    def _ended(self, node: str) -> list[tuple[int, str, int]]:
+        """(when it began to end, how, when it was back), in order. An act lies within its fault; that of a heal, which
+        ends and starts, may be over in the same instant."""
+        found = [(ns, "killed", self._back_ns(node, ns)) for ns in self.ends.get(node, ())]
         for ns, how in self.acts.get(node, ()):
-            by = [f for f in self.faults if node in f.left and f.begin_ns <= ns <= f.inject_ns]
-            found.append((by[-1].begin_ns if by else ns, how, by[-1] if by else None))
+            by = [f for f in self.faults if f.does("ends") and node in f.left and f.begin_ns <= ns <= f.inject_ns]
+            found.append(
+                (by[-1].begin_ns, how, self._back_ns(node, by[-1].begin_ns, by[-1].lasts[1]))
+                if by
+                else (ns, how, self._back_ns(node, ns - 1))
+            )
         if node not in self.acts:
-            found += [(f.begin_ns, _how(f, "act"), f) for f in self._of(node, "ends")]
-            found += [(f.heal_ns, _how(f, "heal"), None) for f in self._of(node, "ends", at="heal")]
-        return sorted(found, key=lambda one: one[0])
+            struck, healed = self._of(node, "ends"), self._of(node, "ends", at="heal")
+            found += [(f.begin_ns, _how(f, "act"), self._back_ns(node, f.begin_ns, f.lasts[1])) for f in struck]
+            found += [(f.heal_ns, _how(f, "heal"), self._back_ns(node, f.heal_ns - 1)) for f in healed]
+        return sorted(found)
 
     def frozen(self, node: str) -> list[Span]:
         """When no instruction ran, although there was a process."""
@@ -136,12 +142,10 @@ class Conditions:
     def _start_after(self, node: str, ns: int) -> int:
         return min((start for start in self.starts.get(node, ()) if start > ns), default=NEVER_NS)
 
-    def _back_ns(self, node: str, ns: int, fault: FaultFact | None) -> int:
+    def _back_ns(self, node: str, ns: int, healed_ns: int = NEVER_NS) -> int:
         """When *node* runs again that ended at *ns*: with its next start, or, where nobody wrote starts down, with the
-        heal of *fault*."""
-        if node in self.starts:
-            return self._start_after(node, ns)
-        return fault.lasts[1] if fault is not None else NEVER_NS
+        heal of what ended it."""
+        return self._start_after(node, ns) if node in self.starts else healed_ns
 
 
 def _how(fault: FaultFact, at: str) -> str:

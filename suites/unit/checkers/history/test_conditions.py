@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from checkers.history.conditions import Conditions
+from checkers.history.effects import Effect
 from checkers.history.faults import FaultFact
 from suites.unit.checkers.build import MS, Build
 
@@ -42,6 +45,16 @@ def test_a_machine_that_goes_dark_closes_no_connection_whatever_hits_it_then() -
     assert held.down(NODE) == [(10, 30)]
     assert held.closed(NODE) == []
     assert Conditions((fault("kill", 10, 20),), {NODE: (0, 20)}, acts={NODE: ((10, "killed"),)}).closed(NODE)
+
+
+def test_what_a_heal_ends_and_starts_is_back_at_once() -> None:
+    """Its act lies in no fault's: on the simulator the end and the start are one instant."""
+    held = Conditions((fault("dead_disk", 10, 20),), {NODE: (0, 20)}, acts={NODE: ((20, "killed"),)})
+    assert held.down(NODE) == held.closed(NODE) == [(20, 21)], "its connections were closed all the same"
+    loss = FaultFact("f", "dead_disk", (NODE,), (), 20, 20, 0, 20, 1, recorded=(Effect("takes", "unforced"),))
+    assert replace(held, faults=(*held.faults, loss)).down(NODE) == [(20, 21)], "what it takes then is a fact of that moment"
+    later = Conditions((fault("dead_disk", 10, 25),), {NODE: (0, 25)}, acts={NODE: ((20, "killed"),)})
+    assert later.down(NODE) == [(20, 25)]
 
 
 def test_two_are_apart_while_any_fault_keeps_them_apart() -> None:
