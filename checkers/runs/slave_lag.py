@@ -19,6 +19,7 @@ Limits. One queue stands for the log: dispatch follows the log within millisecon
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from checkers.history.facts import FaultFact, RunFacts
@@ -119,11 +120,12 @@ def _is_fixed(facts: RunFacts, slave: str) -> bool:
 
 
 def _is_stuck(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]], last: Observed, ns: int) -> bool:
-    """Whether it has shown nothing new since its master lost the end of its log, which the slave had kept."""
+    """Whether it has shown nothing new since its master lost the end of its log, which the slave had kept. What it
+    shows may have become less: it lost something itself."""
     broker = facts.cluster.broker_of(slave)
     lost = [f for f in let_differ(facts, broker) if f.inject_ns < last.invoke_ns and f.takes() != "replaced"]
-    shown = {one.shown[broker] for _, one in behind if last.invoke_ns - ns < one.invoke_ns <= last.invoke_ns}
-    return bool(lost) and len(shown) == 1
+    shown = [one.shown[broker] for _, one in behind if last.invoke_ns - ns < one.invoke_ns <= last.invoke_ns]
+    return bool(lost) and all(later <= earlier for earlier, later in pairwise(shown))
 
 
 def _too_far(facts: RunFacts, slave: str, ns: int, observation: Observed, mechanism: str) -> Anomaly:

@@ -68,16 +68,23 @@ def test_a_copy_that_is_missing_for_no_reason_is_not_that_of_a_slave_that_was_ah
 
 
 @pytest.mark.parametrize(
-    ("do", "grows", "way"), [("cut_power", False, "slave-ahead"), ("cut_power", True, ""), ("kill", False, "")]
+    ("do", "grows", "loses", "way"),
+    [
+        ("cut_power", 0, 0, "slave-ahead"),
+        ("cut_power", 0, 2_000, "slave-ahead"),
+        ("cut_power", 1, 0, ""),
+        ("cut_power", 1, 2_000, ""),
+        ("kill", 0, 0, ""),
+    ],
 )
 def test_a_slave_is_stuck_if_it_shows_nothing_more_after_its_master_lost_its_end(
-    do: str, grows: bool, way: str
+    do: str, grows: int, loses: int, way: str
 ) -> None:
     build = Build()
     build.fault(do, "broker-a-0", 10_000, 10_001, heal=11_000)
     for ms in range(0, 120_000, 500):
         build.op("end", ms, ms + 1, "OK", node="broker-a-0", detail=json.dumps({"broker-a": ms // 500}))
-        has = ms if ms < 10_000 else 10_000 + (ms - 10_000) // 2 * grows
+        has = ms if ms < 10_000 else 10_000 + (ms - 10_000) // 2 * grows - loses * (ms > 12_000)
         build.op("end", ms + 2, ms + 3, "OK", node="broker-a-1", detail=json.dumps({"broker-a": has // 500}))
     verdict = check_slave_lag(build.history(), build.facts(mode=planted.ASYNC, nodes={"broker-a-1": {}}))
     assert ways(verdict) == [("slave-behind", way)]
