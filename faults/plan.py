@@ -180,3 +180,5 @@ def _check_options(verb: Verb, options: Mapping[str, str]) -> None:
     for name, known in verb.options.items():
         if known.required and name not in options:
             raise PlanError(f"{verb.name} needs {name!r} in 'with': {known.meaning}", key="do")
+    if why := verb.refuses(verb.filled(options)):
+        raise PlanError(why, key="do")

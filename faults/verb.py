@@ -33,6 +33,8 @@ Condition = Literal["dead", "paused", "separated", "failing", "full", "own", "no
 """What the fault keeps a node in until it is healed: two that keep a node in the same end with the last of them.
 ``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
 
+Role = Literal["", "master", "slave"]
+
 Facts = Mapping[str, Any]
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
 """Left and right of a partition."""
@@ -92,6 +94,8 @@ class Option:
     """Raises ``ValueError`` (with a sentence) for a text that does not fit."""
     required: bool = False
     """There is no default that makes sense."""
+    samples: tuple[str, ...] = ()
+    """Values that a random plan draws from; none: it leaves the option alone."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,14 @@ class Verb:
     """Of shape ``nodes``: whom it keeps from whom; :class:`~faults.errors.SelectorError` if these nodes cannot be."""
     least_nodes: int = 1
     """Fewer than so many cannot be hit."""
+    role: Role = ""
+    """The only one whose nodes can be hit; empty: all."""
+    reaches_back: str = ""
+    """The option that says how many bytes before the end of a node's log it hits."""
+    grows_by: str = ""
+    """The option that says by how many bytes a node's log must grow while it is injected."""
+    refuses: Callable[[Mapping[str, str]], str] = lambda options: ""
+    """Why options of these values (defaults filled in) cannot go together; empty: they can."""
     needs: tuple[str, ...] = ("process",)
     """Families of levers (``faults.levers.FAMILIES``) that its functions pull; they touch no others."""
 
@@ -128,9 +140,13 @@ class Verb:
         """Whether ``for`` means anything."""
         return self.condition != "none"
 
+    def filled(self, options: Mapping[str, str]) -> dict[str, str]:
+        """All options of a fault for which these were given."""
+        return {name: option.default for name, option in self.options.items()} | dict(options)
+
     def effects_of(self, options: Mapping[str, str]) -> list[dict[str, str]]:
         """The effects of a fault with these options, as they stand in a history."""
-        filled = {name: option.default for name, option in self.options.items()} | dict(options)
+        filled = self.filled(options)
         return [effect.to_json(filled) for effect in self.effects if effect.happens_with(filled)]
 
 

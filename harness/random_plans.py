@@ -11,8 +11,8 @@ move, members are named, and whoever leads at that moment is hit or not.
 ``LOAD_S`` is behind the end of the last fault: every plan has a stretch without faults, in which the cluster must be
 well.
 
-Limits. Verbs that need an option, and those of an operator, are left out, and modes whose roles move, unless one is
-asked for. Times are estimates: a run may be slower.
+Limits. Verbs that need an option and offer no samples of it are left out, those of an operator, and modes whose roles
+move, unless one is asked for. Times are estimates: a run may be slower.
 """
 
 from __future__ import annotations
@@ -27,7 +27,17 @@ from faults.plan import Fault, bind_fault
 from faults.verb import Verb
 from harness.errors import BackendUnavailable
 from harness.modes import MODES, GridRow, Mode
-from harness.plan_state import FORCED_LATE_S, FORCES, PROBES_S, PlanState, Struck, does, separates, touches_forces
+from harness.plan_state import (
+    FORCED_LATE_S,
+    FORCES,
+    GROWTH_S,
+    PROBES_S,
+    PlanState,
+    Struck,
+    does,
+    separates,
+    touches_forces,
+)
 from harness.preflight import check_plan
 from harness.scenario import SECOND, Scenario, Topology, Workload
 from harness.workloads.table import OBSERVERS
@@ -40,11 +50,9 @@ LAST_S: Final = 40
 HOLDS_S: Final = (2, 12)
 LOAD_S: Final = 90
 RATE_PER_S: Final = 20
-BACKS_KIB: Final = (1, 4, 16, 40)
-"""How far behind the end of a log a sector goes bad."""
 TRIES: Final = 60
 OBSERVED: Final = 0.3
-NEED_A_BROKER: Final = ("takes", *FORCES, "fills-disk", "steps-clock", "slows", "resets")
+NEED_A_BROKER: Final = ("takes", "damages", *FORCES, "fills-disk", "steps-clock", "slows", "resets")
 """Effects that need a log, a disk, or steady traffic: NameServers are asked every half a minute."""
 
 
@@ -118,14 +126,22 @@ class _Drawer:
         rng = self.rng
         verb = rng.choice([verb for verb in VERBS.values() if self._is_drawn(verb)])
         node, at = rng.choice(self._nodes(verb)), rng.randint(FIRST_S, LAST_S)
-        way = rng.choice(verb.options["one_way"].choices) if "one_way" in verb.options else ""
+        options = self._options(verb)
         shortest, longest = HOLDS_S
         least = PROBES_S if separates(verb) else FORCED_LATE_S if touches_forces(verb) else shortest
         end = at + rng.randint(least, max(longest, least + 8)) if verb.holds else at
+        end += GROWTH_S if verb.grows_by else 0
         sides = [side for side in self._sides(node) if side != "nameservers" or not self._needs_traffic(verb)]
         peer = rng.choice(sides) if verb.shape == "sides" else ""
-        back = 1024 * rng.choice(BACKS_KIB) if "back" in verb.options else 0
-        return Struck(verb, node, at, end, peer, back, way)
+        return Struck(verb, node, at, end, peer, options)
+
+    def _options(self, verb: Verb) -> dict[str, str]:
+        """One of the samples of each option that has any, such that they go together."""
+        sampled = [(name, option.samples) for name, option in verb.options.items() if option.samples]
+        while True:
+            options = {name: self.rng.choice(samples) for name, samples in sampled}
+            if not verb.refuses(verb.filled(options)):
+                return options
 
     @staticmethod
     def _needs_traffic(verb: Verb) -> bool:
@@ -133,18 +149,15 @@ class _Drawer:
 
     def _bound(self, one: Struck) -> Fault:
         on = f"{one.node} | {one.peer}" if one.peer else one.node
-        hold = f"{one.end - one.at}s" if one.verb.holds else ""
-        options = {"back": f"{one.back // 1024}KiB"} if one.back else {}
-        options |= {"one_way": one.way} if one.way else {}
-        return bind_fault(len(self.drawn) + 1, at=f"{one.at}s", do=one.verb.name, on=on, hold=hold, options=options)
+        held = one.end - one.at - (GROWTH_S if one.verb.grows_by else 0)
+        hold = f"{held}s" if one.verb.holds else ""
+        return bind_fault(len(self.drawn) + 1, at=f"{one.at}s", do=one.verb.name, on=on, hold=hold, options=one.options)
 
     def _is_drawn(self, verb: Verb) -> bool:
-        """Verbs that need nothing but a node; those that take a slave's data, where there is one. A sector goes bad in
+        """Verbs that need nothing but a node; those of slaves and their data, where there are any. A sector goes bad in
         a commit log: groups that elect keep their log elsewhere. Shapes of several are those of such a group. Who has
         connections, and so one that can be reset, is known of a master only."""
-        if any(option.required for option in verb.options.values()) or does(verb, "promotes"):
-            return False
-        if does(verb, "fails-writes"):  # until its heal nothing of it can be judged together with another
+        if any(option.required and not option.samples for option in verb.options.values()) or does(verb, "promotes"):
             return False
         if verb.least_nodes > 1 and not (self.mode.roles_move and self.row.slaves + 1 >= verb.least_nodes):
             return False
@@ -152,7 +165,7 @@ class _Drawer:
             return False
         if self._needs_prompt_forces(verb) and (self.row.flush == "async" or self.mode.roles_move):
             return False
-        return not does(verb, "takes", "replaced") or (bool(self.row.slaves) and not self.mode.roles_move)
+        return not verb.role or (bool(self.row.slaves) and not self.mode.roles_move)
 
     @staticmethod
     def _needs_prompt_forces(verb: Verb) -> bool:
@@ -167,13 +180,14 @@ class _Drawer:
         return [f"master({name})" for name in names], [f"slave({name})" for name in names if self.row.slaves]
 
     def _nodes(self, verb: Verb) -> list[str]:
-        """Whom it may hit: what needs a log, or forces it, hits brokers; what replaces a disk, or acts on what clients
-        say, masters."""
+        """Whom it may hit: what needs a log, or forces it, hits brokers; what acts on what clients say, masters."""
         masters, others = self._members()
         if verb.least_nodes > 1:
             size = self.row.slaves + 1
             return [", ".join(others[begin : begin + size]) for begin in range(0, len(others), size)]
-        if does(verb, "takes", "replaced") or self._needs_prompt_forces(verb) or self._needs_traffic(verb):
+        if verb.role == "slave":
+            return others
+        if verb.role == "master" or self._needs_prompt_forces(verb) or self._needs_traffic(verb):
             return masters or others
         needs_broker = any(does(verb, what) for what in NEED_A_BROKER)
         return [*masters, *masters, *others, *([] if needs_broker else ["nameserver(1)"])]

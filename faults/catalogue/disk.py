@@ -50,7 +50,11 @@ def _delay_ms(text: str) -> int:
 
 
 SLOW_OPTIONS: Final = {"delay": Option("200ms", "how much later each force ends", read=_delay_ms)}
-FLIP_OPTIONS: Final = {"back": Option("16KiB", "how far before the end of the log", read=_back_bytes)}
+FLIP_OPTIONS: Final = {
+    "back": Option(
+        "16KiB", "how far before the end of the log", read=_back_bytes, samples=("1KiB", "4KiB", "16KiB", "40KiB")
+    )
+}
 
 
 def _cut_power(levers: Levers, strike: Strike) -> Facts:
@@ -230,5 +234,6 @@ FLIP_BITS: Final = Verb(
     heal_probe=runs_again,
     heal_steps=steps_of("dead"),
     options=FLIP_OPTIONS,
+    reaches_back="back",
     needs=("process", "content"),
 )

@@ -31,7 +31,6 @@ from typing import Any, Final
 
 from faults.catalogue.process import runs_again, start_again, states, steps_of
 from faults.effects import KILLED, Effect
-from faults.errors import InjectionFailed
 from faults.levers import Levers
 from faults.verb import NO, YES, Facts, Option, Probed, Strike, Verb, option
 
@@ -52,12 +51,15 @@ PATTERNS: Final = {**DERIVED, **TABLES, **EPOCHS}
 """Class of files → their paths on a node's disk (RocketMQ: StorePathConfigHelper, BrokerPathConfigHelper;
 MessageStoreConfig, getStorePathEpochFile)."""
 OF_FIXED_SIZE: Final = ("consume-queue",)
+EARLY: Final = tuple(of for of in PATTERNS if of != "checkpoint")
+"""What has something in it soon: a checkpoint is first written after a minute (RocketMQ: FlushConsumeQueueService)."""
 HARMED_BYTES: Final = 512
 GONE: Final = -1
+WAYS: Final = ("flip", "zero", "truncate", "delete")
 
 OPTIONS: Final = {
-    "of": Option("consume-queue", "the class of files", choices=tuple(PATTERNS), required=True),
-    "how": Option("flip", "what happens to each", choices=("flip", "zero", "truncate", "delete")),
+    "of": Option("consume-queue", "the class of files", tuple(PATTERNS), required=True, samples=EARLY),
+    "how": Option("flip", "what happens to each", WAYS, samples=WAYS),
     "named": Option("", "only files whose path has this in it, a topic or a table"),
 }
 
@@ -86,12 +88,13 @@ class _Harm:
         return now == self.data != self.before
 
 
+def _keeps_from_starting(options: Mapping[str, str]) -> str:
+    is_refused = options["how"] == "truncate" and options["of"] in OF_FIXED_SIZE
+    return f"a {options['of']} that is truncated keeps RocketMQ from starting" if is_refused else ""
+
+
 def _damage(levers: Levers, strike: Strike) -> Facts:
-    """Refused before anything is done where RocketMQ would not start again."""
-    of, how = option(strike, OPTIONS, "of"), option(strike, OPTIONS, "how")
-    if how == "truncate" and of in OF_FIXED_SIZE:
-        raise InjectionFailed(f"a {of} that is truncated keeps RocketMQ from starting")
-    before = states(levers, strike)
+    before, how = states(levers, strike), option(strike, OPTIONS, "how")
     harms: dict[str, list[_Harm]] = {}
     for node in strike.left:
         levers.kill(node)
@@ -151,5 +154,6 @@ DAMAGE_FILES: Final = Verb(
     heal_probe=runs_again,
     heal_steps=steps_of("dead"),
     options=OPTIONS,
+    refuses=_keeps_from_starting,
     needs=("process", "content"),
 )

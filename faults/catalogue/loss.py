@@ -33,8 +33,11 @@ ADOPT_OPTIONS: Final = {
 
 
 STALE_OPTIONS: Final = {
-    "behind": Option("", "how many bytes of log are missing from the copy, at least", read=size_bytes, required=True)
-}
+    "behind": Option(
+        "", "how many bytes of log are missing from the copy, at least", read=size_bytes, required=True,
+        samples=("1KiB", "4KiB", "16KiB"),
+    )
+}  # fmt: skip
 GROWTH_NS: Final = 30_000_000_000
 
 
@@ -126,6 +129,7 @@ ADOPT_SLAVE: Final = Verb(
     heal_probe=runs_again,
     heal_steps=steps_of("dead"),
     options=ADOPT_OPTIONS,
+    role="master",
     needs=("process", "content"),
 )
 
@@ -179,5 +183,7 @@ RETURN_STALE: Final = Verb(
     heal_probe=runs_again,
     heal_steps=steps_of("dead"),
     options=STALE_OPTIONS,
+    role="slave",
+    grows_by="behind",
     needs=("process", "content"),
 )

@@ -25,6 +25,8 @@ from faults.verb import NO, UNTOLD, YES, Division, Facts, Option, Probed, Strike
 PAIRS_MAX: Final = 4
 ATTEMPTS_MAX: Final = 3
 
+WAYS: Final = ("no", "out", "in")
+
 Pair = tuple[str, str]
 """(source, target) of a packet."""
 
@@ -35,7 +37,7 @@ OPTIONS: Final = {
     **PORTS,
     "one_way": Option(
         "no", "whose packets are lost: out, those of the left side (the nodes), in, those of the others; no: of both",
-        ("no", "out", "in"),
+        WAYS, samples=WAYS,
     ),
 }  # fmt: skip
 

@@ -218,5 +218,6 @@ PROMOTE: Final = Verb(
     heal_probe=_is_back,
     heal_steps=steps_of("dead"),
     options=STOP_OPTIONS,
+    role="slave",
     needs=("process", "configuration", "content"),
 )

@@ -36,12 +36,12 @@ def test_a_plan_is_a_function_of_its_seed_and_a_scenario_file() -> None:
         assert parse(dump(scenario), scenario.source).faults == scenario.faults
 
 
-def test_every_verb_is_drawn_that_the_simulator_can_do_and_that_needs_no_option_no_operator_and_no_group() -> None:
+def test_every_verb_is_drawn_that_the_simulator_can_do_but_those_of_operators_of_groups_and_without_samples() -> None:
     drawn = {fault.do for seed in DRAWN for fault in random_scenario(seed).faults}
     left_out = set(VERBS) - drawn
     for name in left_out:
         verb = VERBS[name]
-        needs_option = any(option.required for option in verb.options.values())
+        needs_option = any(option.required and not option.samples for option in verb.options.values())
         can = BACKENDS["sim"].capabilities().refusal(verb.needs, ("broker-a-0",), ("client-1",)) is None
         is_special = verb.least_nodes > 1 or any(effect.does == "promotes" for effect in verb.effects)
         assert not can or needs_option or is_special, name
@@ -52,9 +52,14 @@ def test_shapes_of_several_nodes_are_drawn_for_groups_that_elect_and_are_large_e
     assert {"ring", "bridge"} & drawn == {verb.name for verb in VERBS.values() if 1 < verb.least_nodes <= LARGEST}
 
 
-def test_one_way_cuts_are_drawn_in_both_directions() -> None:
+def test_every_sample_of_an_option_is_drawn() -> None:
+    """Both directions of a one-way cut, all classes of files and what becomes of them; none that cannot go together."""
     faults = [fault for seed in DRAWN for fault in random_scenario(seed).faults]
-    assert {fault.options.get("one_way") for fault in faults if "one_way" in fault.verb.options} == {"no", "out", "in"}
+    for verb in {fault.do: fault.verb for fault in faults}.values():
+        drawn = [fault.options for fault in faults if fault.do == verb.name]
+        sampled = {name: set(option.samples) for name, option in verb.options.items() if option.samples}
+        assert {name: {options[name] for options in drawn} for name in sampled} == sampled
+        assert not any(verb.refuses(verb.filled(options)) for options in drawn)
 
 
 def test_most_plans_overlap_somewhere() -> None:

@@ -10,8 +10,8 @@ from harness.plan_state import PlanState, Struck
 A, B, SLAVE = "master(broker-a)", "master(broker-b)", "slave(broker-a)"
 
 
-def struck(do: str, node: str, at: int, end: int, peer: str = "", back: int = 0) -> Struck:
-    return Struck(VERBS[do], node, at, end, peer, back)
+def struck(do: str, node: str, at: int, end: int, peer: str = "", **options: str) -> Struck:
+    return Struck(VERBS[do], node, at, end, peer, options)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,46 @@ def struck(do: str, node: str, at: int, end: int, peer: str = "", back: int = 0)
         pytest.param([struck("adopt_slave", A, 10, 20), struck("kill", SLAVE, 8, 20)], False, id="both-start-at-once"),
         pytest.param([struck("adopt_slave", A, 10, 20), struck("pause", SLAVE, 15, 30)], False, id="nor-frozen-then"),
         pytest.param([struck("adopt_slave", A, 10, 20), struck("kill", SLAVE, 15, 30)], True, id="a-dead-slave-has-it"),
+        pytest.param([struck("dead_disk", A, 10, 20), struck("kill", A, 15, 30)], False, id="no-start-on-a-dead-disk"),
+        pytest.param([struck("dead_disk", A, 10, 20), struck("fill_disk", A, 8, 14)], False, id="nor-is-it-full"),
+        pytest.param([struck("dead_disk", A, 10, 20), struck("step_clock", A, 15, 25)], True, id="its-clock-jumps"),
+        pytest.param([struck("dead_disk", A, 10, 20), struck("kill", B, 15, 25)], True, id="the-disk-of-another"),
+        pytest.param([struck("dead_disk", A, 10, 20), struck("kill", A, 22, 30)], False, id="starts-with-its-heal"),
+        pytest.param([struck("dead_disk", A, 10, 20), struck("kill", A, 24, 30)], True, id="has-started"),
+        pytest.param([struck("dead_disk", A, 5, 50), struck("isolate", A, 10, 40)], True, id="isolated-all-the-same"),
+        pytest.param([struck("dead_disk", A, 5, 38), struck("isolate", A, 10, 40)], False, id="not-when-it-is-mended"),
+        pytest.param(
+            [struck("dead_disk", SLAVE, 8, 30), struck("adopt_slave", A, 10, 20)], False, id="no-copy-of-a-dead-disk"
+        ),
+        pytest.param([struck("return_stale", SLAVE, 10, 45, behind="4KiB")], True, id="a-copy-gets-old"),
+        pytest.param(
+            [struck("return_stale", SLAVE, 10, 45, behind="4KiB"), struck("kill", B, 20, 25)], False,
+            id="that-takes-until-then",
+        ),
+        pytest.param(
+            [struck("return_stale", SLAVE, 10, 45, behind="4KiB"), struck("kill", B, 38, 42)], True, id="it-is-old"
+        ),
+        pytest.param(
+            [struck("kill", A, 8, 12), struck("return_stale", SLAVE, 20, 60, behind="4KiB")], False,
+            id="nobody-sends-to-its-master",
+        ),
+        pytest.param([struck("damage_files", A, 10, 14, of="checkpoint")], True, id="made-from-a-log"),
+        pytest.param([struck("damage_files", A, 10, 14, of="table")], False, id="tables-are-not-yet-written"),
+        pytest.param([struck("damage_files", A, 26, 30, of="table")], True, id="tables-are-written"),
+        pytest.param(
+            [struck("wipe", A, 5, 8), struck("damage_files", A, 26, 30, of="table")], False, id="not-again-so-soon"
+        ),
+        pytest.param(
+            [struck("wipe", A, 9, 14), struck("damage_files", SLAVE, 14, 30, of="index")], False, id="nothing-to-copy"
+        ),
+        pytest.param(
+            [struck("damage_files", A, 26, 30, of="table"), struck("damage_files", A, 35, 40, of="table-backup")],
+            False, id="nothing-to-start-from",
+        ),
+        pytest.param(
+            [struck("damage_files", A, 26, 30, of="table"), struck("damage_files", A, 35, 40, of="index")], True,
+            id="what-is-made-from-the-log-is-made-again",
+        ),
     ],
 )  # fmt: skip
 def test_each_fault_finds_what_it_needs(faults: list[Struck], is_possible: bool) -> None:
@@ -85,12 +125,21 @@ def test_a_sector_goes_bad_only_in_a_log_that_is_long_enough(
     before: list[Struck], back_kib: int, is_possible: bool
 ) -> None:
     """20 records of 250 bytes a second: half of what there is after 22 s is 55 kB."""
-    flipped = struck("flip_bits", A, 22, 25, back=1024 * back_kib)
+    flipped = struck("flip_bits", A, 22, 25, back=f"{back_kib}KiB")
     assert PlanState([*before, flipped], rate_per_s=20).is_possible() is is_possible
 
 
+def test_an_older_copy_takes_its_part_of_a_log() -> None:
+    """42 s × 20 × 250 B less 33 s of those are 45 kB: enough for 20 KiB twice, but for the 4 KiB that are gone."""
+    flipped = struck("flip_bits", SLAVE, 42, 45, back="20KiB")
+    assert PlanState([flipped], rate_per_s=20).is_possible()
+    for behind, is_possible in (("4KiB", False), ("1KiB", True)):
+        stale = struck("return_stale", SLAVE, 5, 35, behind=behind)
+        assert PlanState([stale, flipped], rate_per_s=20).is_possible() is is_possible
+
+
 def test_the_log_of_a_slave_grows_while_its_master_runs() -> None:
-    flipped = struck("flip_bits", SLAVE, 22, 25, back=1024 * 40)
+    flipped = struck("flip_bits", SLAVE, 22, 25, back="40KiB")
     assert PlanState([flipped], rate_per_s=20).is_possible()
     assert not PlanState([struck("kill", A, 8, 14), flipped], rate_per_s=20).is_possible()
 
