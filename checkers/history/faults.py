@@ -8,7 +8,7 @@ the instants of injection and heal, and what its probes saw.
 Event rows of a fault: kind ``fault``, ``fault`` = its id, ``step`` = resolve (before the act; detail: do, left, right,
 with, effects) | inject (after the act) | refused | probe | heal | heal_probe, ``node`` = a node of the left side. So
 the act lies between *begin* (resolve) and *inject*. ``inject`` with effective 0 says that nothing, or not all of it,
-was done.
+was done; ``leaked_bytes`` of a probe, that a separation let something through.
 
 Limits. Times are those of the recorder: an act is somewhere inside its two events.
 """
@@ -167,6 +167,8 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
     begin = steps.get("resolve", acts)[0]
     probes = steps.get("probe", [])
     was_done = 0 not in events.effective[acts]
+    leaked = max((int(said.get("leaked_bytes", 0)) for _, said in told), default=0)
+    was_done = was_done and not leaked
     answers = _by_node(events, probes, _failed_later(events, steps.get("heal_probe", [])))
     return FaultFact(
         fault=fault,
@@ -180,7 +182,7 @@ def _fault(events: Events, fault: str, rows: list[int]) -> FaultFact | None:
         effective=_answer(events, probes, answers) if was_done else 0,
         is_gone=_answer(events, steps.get("heal_probe", []), {}),
         ports=str(detail.get("with", {}).get("ports", "any")),
-        reason=str(detail.get("reason", detail.get("error", ""))),
+        reason=f"{leaked} bytes got through it" if leaked else str(detail.get("reason", detail.get("error", ""))),
         position={events.node[row]: said["position"] for row, said in told if "position" in said},
         begin_event=int(events.event[begin]),
         failed=max((int(said.get("failed", 0)) for _, said in told), default=0),

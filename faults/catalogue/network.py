@@ -6,6 +6,9 @@ talk before and cannot now, and it is gone where that pair can talk again. ``one
 probe asks each direction apart, and a partition that hits the other direction too is not the one asked for: *no*. Heal
 is not recovery: TCP backs off and comes back up to some seconds after the partition is gone.
 
+Where a world can, it counts what arrived all the same, from the beginning to the heal: one byte of it, and the
+partition is not proved (``leaked_bytes``, told with both probes).
+
 Limits. At most :data:`PAIRS_MAX` pairs are probed each way, since a probe of a separated pair takes as long as its
 timeout. Clients do not listen: a partition of both ways is probed towards servers. On TCP a one-way partition stalls
 both directions: what is sent against it still arrives, up to a window, and is never acknowledged.
@@ -125,7 +128,9 @@ def cut_off(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     detail: dict[str, Any] = {"before": written(before), "now": written(now)}
     kept = {pair: _reaches_again(levers, pair, ports_of(strike)) for pair, talked in facts["kept"].items() if talked}
     detail |= {"kept": written(kept)} if strike.kept or _way_of(strike) != "no" else {}
-    if any(now.values()) or not all(kept.values()):
+    leaked = _leaked(levers, strike)
+    detail |= leaked
+    if any(now.values()) or not all(kept.values()) or any(leaked.values()):
         return [Probed("", NO, detail)]
     if not any(before.values()):
         return [
@@ -145,9 +150,16 @@ def talks_again(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
     """Only pairs that could talk before and whose ends run now can tell."""
     running = [pair for pair, talked in facts["talked"].items() if talked and both_run(levers, pair)]
     now = {pair: _reaches_again(levers, pair, ports_of(strike)) for pair in running}
+    leaked = _leaked(levers, strike)
     if not now:
-        return [Probed("", UNTOLD, {"reason": "no pair that can be probed runs at both ends now"})]
-    return [Probed("", YES if all(now.values()) else NO, {"now": written(now)})]
+        return [Probed("", UNTOLD, {"reason": "no pair that can be probed runs at both ends now", **leaked})]
+    return [Probed("", YES if all(now.values()) else NO, {"now": written(now), **leaked})]
+
+
+def _leaked(levers: Levers, strike: Strike) -> dict[str, int]:
+    """How many bytes got through its partitions, if anybody counts."""
+    counts = [levers.leaked_bytes(links.name) for links in links_of(strike)]
+    return {} if min(counts) < 0 else {"leaked_bytes": sum(counts)}
 
 
 def both_run(levers: Levers, pair: Pair) -> bool:

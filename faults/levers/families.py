@@ -77,6 +77,10 @@ class NetworkLevers(Nodes, Protocol):
     def heal_partition(self, name: str) -> None:
         """Remove it; no error if it is gone."""
 
+    def leaked_bytes(self, name: str) -> int:
+        """Bytes that arrived although the partition of that name stood between, until now or until it was healed; −1 in
+        a world that does not count them."""
+
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         """Send a real probe from *source* to *target* and say whether it got through (bounded, below 1 s)."""
 

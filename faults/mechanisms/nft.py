@@ -9,6 +9,9 @@ Both ends drop, on the way in and on the way out: dropping at one end only leaks
 A port class matches source *or* destination port of TCP and UDP, so that answers and connections opened by either side
 are covered.
 
+What gets through all the same is counted: a third chain, on input and behind every drop, counts the bytes of packets
+that should not have come so far. It says 0 for as long as the partition holds, and more where a rule is missing.
+
 Limits. IPv4. Existing connections stay open and stall: after a partition of seconds TCP comes back only when its own
 retransmission timer fires (0.7–2.7 s after one of 4 s), so the time of the heal is not the time of recovery.
 """
@@ -25,6 +28,7 @@ from faults.mechanisms.command import call
 from faults.mechanisms.netns import argv_inside
 
 TABLE_PREFIX = "mqc_"
+LEAKED = "leaked"
 
 PORTS: dict[PortClass, tuple[int, ...]] = {
     "any": (),
@@ -71,6 +75,16 @@ def remove_table(namespace: str, table: str) -> bool:
     return True
 
 
+def leaked_bytes(namespace: str, partition: str) -> int:
+    """Bytes of IP packets that arrived in the namespace although the partition drops them; 0 if there is no such
+    partition here."""
+    table = table_name(partition)
+    if table not in list_tables(namespace):
+        return 0
+    listed = json.loads(call(argv_inside(namespace, ["nft", "-j", "list", "counters", "table", "ip", table])))
+    return sum(entry["counter"]["bytes"] for entry in listed["nftables"] if "counter" in entry)
+
+
 def list_tables(namespace: str) -> list[str]:
     """Names of our tables in the namespace, sorted."""
     listed = json.loads(call(argv_inside(namespace, ["nft", "-j", "list", "tables"])))
@@ -79,10 +93,14 @@ def list_tables(namespace: str) -> list[str]:
 
 
 def _script(table: str, drops: Sequence[Drop]) -> str:
-    rules = "\n".join(f"        {rule}" for drop in drops for rule in _rules(drop))
+    rules, counting = (
+        "\n".join(f"        {rule} {verdict}" for drop in drops for rule in _rules(drop))
+        for verdict in ("drop", f"counter name {LEAKED}")
+    )
     return f"""table ip {table}
 delete table ip {table}
 table ip {table} {{
+    counter {LEAKED} {{ }}
     chain input {{
         type filter hook input priority -10; policy accept;
 {rules}
@@ -91,19 +109,24 @@ table ip {table} {{
         type filter hook output priority -10; policy accept;
 {rules}
     }}
+    chain arrived {{
+        type filter hook input priority 10; policy accept;
+{counting}
+    }}
 }}
 """
 
 
 def _rules(drop: Drop) -> list[str]:
+    """Which packets it means; what is done with them follows."""
     pair = f"ip saddr {_set(drop.sources)} ip daddr {_set(drop.targets)}"
     ports = _set(tuple(str(port) for port in PORTS[drop.port_class]))
     if drop.only_new:
         towards = f"tcp dport {ports} " if PORTS[drop.port_class] else ""
-        return [f"{pair} {towards}tcp flags & (syn | ack) == syn drop"]
+        return [f"{pair} {towards}tcp flags & (syn | ack) == syn"]
     if not PORTS[drop.port_class]:
-        return [f"{pair} drop"]
-    return [f"{pair} meta l4proto {{ tcp, udp }} th {side} {ports} drop" for side in ("sport", "dport")]
+        return [pair]
+    return [f"{pair} meta l4proto {{ tcp, udp }} th {side} {ports}" for side in ("sport", "dport")]
 
 
 def _set(values: tuple[str, ...]) -> str:

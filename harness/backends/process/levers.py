@@ -227,6 +227,9 @@ class ProcessLevers:
     def heal_partition(self, name: str) -> None:
         self._network.heal_partition(name)
 
+    def leaked_bytes(self, name: str) -> int:
+        return self._network.leaked_bytes(name)
+
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         return reaches(self._network, self._known(source), self._known(target), PROBE_PORT[port_class])
 

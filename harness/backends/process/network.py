@@ -66,6 +66,9 @@ class Network(Protocol):
 
     def heal_partition(self, name: str) -> None: ...
 
+    def leaked_bytes(self, name: str) -> int:
+        """Of packets that got through a partition, until now or until it was healed."""
+
     def heal_partition_steps(self, name: str) -> list[HealStep]: ...
 
 
@@ -80,6 +83,8 @@ class NamespaceNetwork:
         self._hosts: dict[str, str] = {}
         self._namespaces: dict[str, str] = {}
         self._port_count = 0
+        self._leaked: dict[str, int] = {}
+        """Of partitions that are healed."""
 
     def host(self, node: str) -> str:
         return self._hosts.setdefault(node, f"10.77.{1 + len(self._hosts) // 250}.{1 + len(self._hosts) % 250}")
@@ -105,8 +110,15 @@ class NamespaceNetwork:
         drops += [] if links.one_way else [nft.Drop(right, left, links.port_class, links.only_new)]
         for namespace in dict.fromkeys(self.namespace(node) for node in (*links.left, *links.right)):
             nft.install(namespace, links.name, drops)
+        self._leaked.pop(links.name, None)
+
+    def leaked_bytes(self, name: str) -> int:
+        if name in self._leaked:
+            return self._leaked[name]
+        return sum(nft.leaked_bytes(namespace, name) for namespace in self._namespaces.values())
 
     def heal_partition(self, name: str) -> None:
+        self._leaked[name] = self.leaked_bytes(name)
         for namespace in self._namespaces.values():
             nft.remove(namespace, name)
 
@@ -165,6 +177,9 @@ class LoopbackNetwork:
 
     def heal_partition(self, name: str) -> None:
         """There never was one."""
+
+    def leaked_bytes(self, name: str) -> int:
+        return 0
 
     def heal_partition_steps(self, name: str) -> list[HealStep]:
         return []

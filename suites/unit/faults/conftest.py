@@ -34,6 +34,8 @@ class World:
         self.levers = Watched(Some(self, families), self._around, FAMILIES)
         self.states: dict[str, NodeState] = dict.fromkeys(nodes, "running")
         self.partitions: dict[str, LinkSet] = {}
+        self.leaks, self.leaked = 0, 0
+        """Bytes that a partition has let through so far, and until it was healed."""
         self.lost: dict[str, int] = {}
         self.unwritten = 4096
         self.files: dict[str, int] = {}
@@ -193,6 +195,9 @@ class World:
 
     def heal_partition(self, name: str) -> None:
         self.partitions.pop(name, None)
+
+    def leaked_bytes(self, name: str) -> int:
+        return self.leaks if name in self.partitions else self.leaked
 
     def reaches(self, source: str, target: str, port_class: PortClass) -> bool:
         dropping = [links for links in self.partitions.values() if not links.only_new]

@@ -30,6 +30,21 @@ def struck(world: World, do: str, on: str, **options: str) -> dict[str, Any]:
     return seen
 
 
+def test_a_partition_that_lets_bytes_through_is_none(world: World) -> None:
+    world.leaks = 40
+    seen = struck(world, "partition", "slave(broker-a) | master(broker-a)")
+    assert (set(seen["now"].values()), seen["leaked_bytes"], seen["answer"]) == ({False}, 40, 0)
+
+
+def test_what_got_through_until_the_heal_is_told_with_it_and_who_does_not_count_says_nothing(world: World) -> None:
+    world.leaked = 60
+    assert struck(world, "isolate", "slave(broker-a)")["leaked_bytes"] == 0
+    assert world.detail("f1", "heal_probe")["leaked_bytes"] == 60
+    world.events.clear()
+    world.leaks = world.leaked = -1
+    assert "leaked_bytes" not in struck(world, "isolate", "slave(broker-a)")
+
+
 # -- one way -----------------------------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from faults.errors import InjectionFailed
 from faults.levers import LeverRefused, LinkSet
-from faults.mechanisms import loopfs, netns
+from faults.mechanisms import loopfs, netns, nft
 from faults.mechanisms.command import call
+from faults.mechanisms.netns import argv_inside
 from harness.backends.backend import NodeSpec
 from harness.backends.process import disks
 from harness.backends.process.backend import ProcessBackend
@@ -277,6 +278,27 @@ def test_cuts_lie_over_each_other(island: TinyWorld) -> None:
     assert not island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
     island.do(island.levers.heal_partition, "f/2")
     assert island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+
+
+@pytest.mark.parametrize("chains", [("input", "output"), ("input",)])
+def test_what_gets_through_a_partition_is_counted(island: TinyWorld, chains: tuple[str, ...]) -> None:
+    """Nothing gets through what holds, nor where one of the two ends drops it. Without any rule it is told by its
+    bytes, also when the partition is gone."""
+    network, drops = island.backend._network, nft.table_name("f/1")
+    island.do(island.levers.partition, CLIENT_ALONE)
+    island.say("echo held")
+    assert not island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+    assert island.do(island.levers.leaked_bytes, "f/1") == 0
+    for namespace in map(network.namespace, ("client-1", "broker-a-0")):
+        for chain in chains:
+            call(argv_inside(namespace, ["nft", "flush", "chain", "ip", drops, chain]))
+    is_open = island.do(island.levers.reaches, "client-1", "broker-a-0", "any")
+    leaked = island.do(island.levers.leaked_bytes, "f/1")
+    assert (is_open, leaked > 0) == ((True, True) if len(chains) == 2 else (False, False))
+    island.do(island.levers.heal_partition, "f/1")
+    assert island.do(island.levers.leaked_bytes, "f/1") >= leaked
+    island.do(island.levers.partition, CLIENT_ALONE)
+    assert island.do(island.levers.leaked_bytes, "f/1") == 0, "another one of that name begins anew"
 
 
 def test_a_port_class_cuts_only_its_ports(island: TinyWorld) -> None:

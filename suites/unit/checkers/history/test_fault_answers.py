@@ -19,6 +19,19 @@ def test_forces_that_failed_later_answer_a_probe_that_could_not_tell(probe: int,
     assert fault.took_effect_on("broker-a-0") is (effective != 0)
 
 
+@pytest.mark.parametrize(("leaked", "effective", "reason"), [(0, 1, ""), (60, 0, "60 bytes got through it")])
+def test_a_separation_that_let_something_through_until_its_heal_is_not_proved(
+    leaked: int, effective: int, reason: str
+) -> None:
+    build = Build()
+    build.fault("isolate", "broker-a-0", 10, 11, right=("namesrv-1",))
+    build.event(40, "fault", "heal", "broker-a-0", "f1")
+    build.event(41, "fault", "heal_probe", "", "f1", 1, leaked_bytes=leaked)
+    (fault,) = faults_of(build.history().events)
+    assert (fault.effective, fault.reason) == (effective, reason)
+    assert fault.took_effect_on("broker-a-0") is bool(effective)
+
+
 def dead_disk(*, bit: int = 1, heal: int | None = 40) -> Build:
     """A fault that takes with its heal what was not forced."""
     build = Build()
