@@ -52,7 +52,9 @@ def test_what_a_heal_ends_and_starts_is_back_at_once() -> None:
     held = Conditions((fault("dead_disk", 10, 20),), {NODE: (0, 20)}, acts={NODE: ((20, "killed"),)})
     assert held.down(NODE) == held.closed(NODE) == [(20, 21)], "its connections were closed all the same"
     loss = FaultFact("f", "dead_disk", (NODE,), (), 20, 20, 0, 20, 1, recorded=(Effect("takes", "unforced"),))
-    assert replace(held, faults=(*held.faults, loss)).down(NODE) == [(20, 21)], "what it takes then is a fact of that moment"
+    assert replace(held, faults=(*held.faults, loss)).down(NODE) == [(20, 21)], (
+        "what it takes then is a fact of that moment"
+    )
     later = Conditions((fault("dead_disk", 10, 25),), {NODE: (0, 25)}, acts={NODE: ((20, "killed"),)})
     assert later.down(NODE) == [(20, 25)]
 
