@@ -150,21 +150,6 @@ class _timed:
         return measured
 
 
-def costs_of(rows: pa.Table) -> pa.Table:
-    """One row a check: runs, total, median and greatest time. The mart ``check_costs``."""
-    taken: dict[str, list[float]] = {}
-    for text in rows["costs"].to_pylist():
-        for name, seconds in json.loads(text).items():
-            taken.setdefault(name, []).append(seconds)
-    found = [
-        {"check": name, "runs": len(times), "total_s": sum(times), "p50_ms": 1000 * sorted(times)[len(times) // 2],
-         "max_ms": 1000 * max(times)}
-        for name, times in sorted(taken.items(), key=lambda item: -sum(item[1]))
-    ]  # fmt: skip
-    times_of = ((name, pa.float64()) for name in ("total_s", "p50_ms", "max_ms"))
-    return pa.Table.from_pylist(found, schema=pa.schema([("check", pa.string()), ("runs", pa.int64()), *times_of]))
-
-
 def _places(lake: Lake) -> list[tuple[str, str]]:
     """(run, folder) of every run."""
     found: list[tuple[str, str]] = []

@@ -51,7 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     again = _action(actions, "recheck", "judge all runs again with the checkers of today, over Spark")
     again.add_argument("--write", action="store_true", help="keep the new verdicts, in run folders and lake")
-    again.add_argument("--costs", type=Path, metavar="FILE", help="write what each check cost, as Parquet")
+    again.add_argument("--out", type=Path, default=Path("marts"), metavar="DIR",
+                       help="where the table of what each check cost goes (default: marts)")  # fmt: skip
 
 
 def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
@@ -207,10 +208,9 @@ def _marts(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int
 
 
 def _recheck(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int:
-    import pyarrow.parquet as pq
-
     from results.lake.ingest import add
-    from results.recheck import changes, costs_of, recheck, write
+    from results.marts.check_costs import write_costs
+    from results.recheck import changes, recheck, write
 
     total = len(lake.holders())
     with Ticker(terminal) as ticker:
@@ -219,8 +219,7 @@ def _recheck(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> i
     for change in changed:
         terminal.result(f"{change.run}: {change.before} → {change.after or 'not judged'}: {change.what}")
     terminal.result(f"{len(rows)} runs judged again, {len(changed)} are different")
-    if arguments.costs:
-        pq.write_table(costs_of(rows), arguments.costs)
+    write_costs(rows, arguments.out)
     if arguments.write:
         terminal.result(add(write(rows), lake).words())
     if arguments.json:

@@ -29,7 +29,7 @@ from faults.catalogue import VERBS
 from harness.errors import HistoryError
 from harness.harms import harm_of_verb
 from harness.pages import put, render
-from results.marts import MARTS
+from results.marts import MARTS, check_costs
 
 RUNS_MAX: Final = 20_000
 SCRIPTS: Final = ("model.js", "overview.js", "cell.js", "run.js", "releases.js", "main.js")
@@ -62,7 +62,13 @@ def tables_by_cell(marts: Path) -> dict[str, Any]:
     """The marts that do not grow with the number of runs."""
     found = {name: read_mart(marts, name) for name in MARTS if name not in BY_RUN}
     stages = {name: _by_cell(found.pop(name)) for name in ("failovers", "replication_lags")}
-    return {name: plain(table) for name, table in {**found, **stages}.items()}
+    return {name: plain(table) for name, table in {**found, **stages, check_costs.NAME: _costs(marts)}.items()}
+
+
+def _costs(marts: Path) -> pa.Table:
+    """Only a re-check makes that table."""
+    has = (marts / f"{check_costs.NAME}.parquet").is_file()
+    return read_mart(marts, check_costs.NAME) if has else check_costs.SCHEMA.empty_table()
 
 
 def about(marts: Path) -> dict[str, Any]:

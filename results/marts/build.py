@@ -84,7 +84,7 @@ def build(lake: Lake, out: Path, on_step: OnStep = lambda name, done, total: Non
         finally:
             shutil.rmtree(work, ignore_errors=True)
     built = Built(rows, seconds, session_s, sum(len(commit.runs) for commit in commits), ops)
-    _replace(out / "marts.json", lambda path: path.write_text(json.dumps(_about(lake, commits, built), indent=1)))
+    replace(out / "marts.json", lambda path: path.write_text(json.dumps(_about(lake, commits, built), indent=1)))
     return built
 
 
@@ -135,7 +135,7 @@ def _mart(spark: SparkSession, name: str, query: str, out: Path) -> int:
     with readable():
         table: pa.Table = spark.sql(query).toArrow()
     path = out / f"{name}.parquet"
-    _replace(path, lambda target: pq.write_table(table, target, compression="zstd"))
+    replace(path, lambda target: pq.write_table(table, target, compression="zstd"))
     spark.read.parquet(f"file://{path.absolute()}").createOrReplaceTempView(name)
     return len(table)
 
@@ -155,7 +155,8 @@ class readable:
             ) from problem
 
 
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
+def replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Let *write* make *path*: whole, or as it was before."""
     temporary = path.with_suffix(path.suffix + ".tmp")
     write(temporary)
     os.replace(temporary, path)

@@ -16,6 +16,7 @@ const overview = {
       make("h2", { id: "efficacy" }, "Did the faults take effect?"), overview.efficacy(),
       make("h2", { id: "latency" }, "Latency of sends, before and during faults"), overview.latency(where),
       make("h2", { id: "same" }, "Same plan and seed, run again"), overview.flakiness(),
+      make("h2", { id: "costs" }, "What the checks cost"), overview.costs(),
       make("h2", { id: "runs" }, "Runs"), overview.runs(model.chosen(model.losses, where), where),
     ];
   },
@@ -175,6 +176,16 @@ const overview = {
       { title: "histories", text: (row) => page.number(row.histories), value: (row) => row.histories, numeric: true },
       { title: "outcomes", text: (row) => row.seen },
     ], model.flakiness, { part: 20 });
+  },
+  costs() {
+    if (!model.check_costs.length) return page.make("p", {}, "Not measured yet: ", page.make("code", {}, "mqchaos lake recheck"), " judges all runs again and takes the time of each check.");
+    return page.table("Time of each check, of the last re-check", [
+      { title: "check", text: (row) => row.check },
+      { title: "runs", text: (row) => page.number(row.runs), value: (row) => row.runs, numeric: true },
+      { title: "all runs", text: (row) => page.ms(1000 * row.total_s), value: (row) => row.total_s, numeric: true },
+      { title: "median run", text: (row) => page.ms(row.p50_ms), value: (row) => row.p50_ms, numeric: true },
+      { title: "longest", text: (row) => page.ms(row.max_ms), value: (row) => row.max_ms, numeric: true },
+    ], model.check_costs, { sort: { index: 2, down: true } });
   },
   runs(runs, where) {
     const box = page.make("input", { type: "search", id: "find-run", placeholder: "run, scenario, fault, check …", value: where.find ?? "" });

@@ -370,6 +370,23 @@ def coverage(runs: Iterable[Run]) -> dict[tuple[str, ...], int]:
     return {key: len(names) for key, names in found.items()}
 
 
+def versions(members: list[Run]) -> Row:
+    """Of runs without planted bugs. Quantiles of steady sends are the caller's: each engine estimates its own."""
+    cell = cell_outcomes(members)
+    sends = [count for (_, place), count in availability(members).items() if place >= 0]
+    attempts, succeeded = (sum(column) for column in zip(*sends, strict=True)) if sends else (0, 0)
+    hit = recoveries(members).get(True, [])
+    (p50, low, high), (p90, _, _) = survival(hit, 0.5), survival(hit, 0.9)
+    return {
+        **{name: cell[name] for name in ("runs", "failed", "unknown", "acknowledged", "lost", "lost_broken")},
+        "lost_per_10000": cell["lost"] * 10_000 / cell["acknowledged"] if cell["acknowledged"] else None,
+        "ok_share": succeeded / attempts if attempts else None,
+        "recovery_p50_ms": p50, "recovery_p50_ms_low": low, "recovery_p50_ms_high": high, "recovery_p90_ms": p90,
+        "recoveries": len(hit) if hit else None,
+        "not_recovered": sum(not came_back for _, came_back in hit) if hit else None,
+    }  # fmt: skip
+
+
 def flakiness(runs: Iterable[Run]) -> dict[tuple[str, ...], Row]:
     found = defaultdict(list)
     for run in runs:

@@ -203,21 +203,15 @@ def test_coverage(home: Path, runs: list[oracle.Run]) -> None:
     assert any(key[2].startswith("during") for key in found)
 
 
-def test_versions_repeat_the_figures_of_their_cells(home: Path) -> None:
+def test_versions(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
     found = {cell({**row, "defects": ""}): row for row in rows(home, "versions")}
-    outcomes = {cell(row): row for row in rows(home, "cell_outcomes") if not row["defects"]}
-    recoveries = {cell(row): row for row in rows(home, "recovery_times") if row["affected"]}
-    served: dict[tuple[str, ...], list[int]] = {}
-    for row in rows(home, "availability"):
-        if row["bin"] >= 0:
-            counts = served.setdefault(cell(row), [0, 0])
-            counts[0] += row["attempts"]
-            counts[1] += row["succeeded"]
-    assert found.keys() == outcomes.keys()
+    assert found.keys() == {key for key in cells if not key[-1]}
+    assert any(key[-1] for key in cells), "runs with planted bugs are there to be left out"
     for key, row in found.items():
-        assert row["lost_per_10000"] == close(outcomes[key]["lost"] * 10_000 / outcomes[key]["acknowledged"])
-        assert row["recovery_p50_ms"] == recoveries.get(key, {}).get("p50_ms")
-        assert row["ok_share"] == (close(served[key][1] / served[key][0]) if key in served else None)
+        for name, value in oracle.versions(cells[key]).items():
+            assert row[name] == close(value), (key, name)
+        steady = sorted(oracle.latencies(cells[key]).get(("send", "steady"), []))
+        assert row["steady_p99_ms"] == (close(steady[ceil(0.99 * len(steady)) - 1]) if steady else None)
 
 
 def test_flakiness(home: Path, runs: list[oracle.Run]) -> None:

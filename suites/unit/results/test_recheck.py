@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from harness.run import run_scenario
+from results.dashboard import read_mart
 from results.lake import Lake
 from results.lake.ingest import add
-from results.recheck import changes, costs_of, judged_again, recheck, write
+from results.marts.check_costs import costs_of, write_costs
+from results.recheck import changes, judged_again, recheck, write
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -49,6 +52,19 @@ def test_what_changed_is_named_by_check(folders: list[Path]) -> None:
 def test_a_run_that_cannot_be_judged_says_why(folders: list[Path], file: str) -> None:
     (folders[0] / file).write_text("nonsense")
     assert judged_again("r", folders[0])["problem"]
+
+
+def test_costs_are_those_of_a_table_of_seconds(tmp_path: Path) -> None:
+    seconds = [{"log": 0.5, "routes": 0.25}, {"log": 1.5}, {"log": 0.75}, {}]
+    rows = pa.table({"costs": [json.dumps(one) for one in seconds]})
+    expected = [
+        {"check": "log", "runs": 3, "total_s": 2.75, "p50_ms": 750.0, "max_ms": 1500.0},
+        {"check": "routes", "runs": 1, "total_s": 0.25, "p50_ms": 250.0, "max_ms": 250.0},
+    ]
+    assert costs_of(rows).to_pylist() == expected
+    written = write_costs(rows, tmp_path / "marts")
+    assert read_mart(tmp_path / "marts", "check_costs").to_pylist() == expected
+    assert list(written.parent.iterdir()) == [written]
 
 
 @pytest.mark.requires("java")
