@@ -12,7 +12,6 @@ Limits. A file of the lake that cannot be read is an error that names it; nothin
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -31,6 +30,7 @@ from results.lake import SCHEMAS, Lake
 from results.lake.commits import Commit
 from results.marts import MARTS, recovery_times
 from results.marts.stages import STAGES
+from results.marts.whole import replace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,13 +153,6 @@ class readable:
             raise HistoryError(
                 f"a file of the lake cannot be read: {named[0] if named else text[:300]}", hint="mqchaos lake verify"
             ) from problem
-
-
-def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Let *write* make *path*: whole, or as it was before."""
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    write(temporary)
-    os.replace(temporary, path)
 
 
 def _about(lake: Lake, commits: Sequence[Commit], built: Built) -> dict[str, object]:

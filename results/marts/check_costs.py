@@ -15,7 +15,7 @@ from statistics import median
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from results.marts.build import replace
+from results.marts.whole import replace
 
 NAME = "check_costs"
 SCHEMA = pa.schema([
