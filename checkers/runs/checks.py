@@ -20,6 +20,7 @@ from checkers.history.listeners import has_listeners
 from checkers.history.observations import acts_of
 from checkers.runs.accounting import check_accounting
 from checkers.runs.acknowledged import check_promised
+from checkers.runs.answers import check_answers, has_answers
 from checkers.runs.availability import check_availability
 from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
 from checkers.runs.delays import check_delays, has_delays
@@ -61,6 +62,7 @@ CHECKS: Final[dict[str, Check]] = {
     "masters": check_masters,
     "slave-lag": check_slave_lag,
     "propagation": check_propagation,
+    "answers": check_answers,
     "promised": check_promised,
     "offsets": check_offsets,
     "deliveries": check_deliveries,
@@ -86,6 +88,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "masters": lambda history, _: "master" in history.ops.f.values,
     "slave-lag": lambda history, _: "end" in history.ops.f.values,
     "propagation": lambda history, _: any(act.shows or not act.name for act in acts_of(history)),
+    "answers": has_answers,
     "elections": has_elections,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,

@@ -47,6 +47,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "masters": ("self-promoted",),
     "slave-lag": ("slave-behind", "reconnected-unexpectedly"),
     "propagation": ("not-shown", "gone-again", "table-lost"),
+    "answers": ("wrong-answer",),
     "promised": ("not-promised",),
     "offsets": ("offset-went-back", "offset-invented", "offset-undone", "commit-ahead"),
     "deliveries": ("undelivered", "delivered-again", "inversion", "repeat"),

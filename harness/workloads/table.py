@@ -113,6 +113,12 @@ OPERATORS: Final[dict[str, Companion]] = {
             "ha-report", "a report of 2^62 at a master's HA port, by nobody's slave", ".hostile:HaReport", attacks=True
         ),
         Companion("metadata", "topics, groups, offsets, delayed messages, every two seconds", ".scripts:metadata"),
+        Companion("topic-life", "a topic and its groups, from the first to the last", ".topic_life:topic_life"),
+        Companion("lookups", "messages are looked up by key, time and place", ".lookups:lookups"),
+        Companion("moved-group", "a push consumer is sent back in time, and leaves", ".moved_group:moved_group"),
+        Companion("nameserver-tables", "entries and settings of NameServers come and go", ".nameserver_tables:tables"),
+        Companion("acting", "a slave acts as its dead master, until that is back", ".acting:acting"),
+        Companion("wishes", "members of groups wish, and are given what they want", ".wishes:wishes"),
     )
 }
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from reference_impl.broker import Broker
 from reference_impl.defects.acknowledging import ACKNOWLEDGING
+from reference_impl.defects.administering import ADMINISTERING
 from reference_impl.defects.appending import APPENDING
 from reference_impl.defects.defect import Defect, Kind, StoreDefect
 from reference_impl.defects.dying_file import DYING_FILE
@@ -69,7 +70,10 @@ ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
 CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT, **MEMBERS, **ENDING}
 """What consumers are given."""
 
-DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **GROUPS, **ROUTING, **CONSUMERS}
+OPERATORS: Final[dict[str, Defect]] = ADMINISTERING
+"""What operators order and are told."""
+
+DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **GROUPS, **ROUTING, **CONSUMERS, **OPERATORS}
 
 
 def plant(role: Broker | NameServer | DLedgerNode, names: Iterable[str]) -> None:

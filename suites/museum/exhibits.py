@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from checkers.verdict import Anomaly, Outcome, Verdict
 from harness.run import run_scenario
-from harness.scenario import MUSEUM, Scenario
+from harness.scenario import MUSEUM, SHIPPED, Scenario
 from harness.scenario_file import load
 from reference_impl.defects import DEFECTS
 from suites.conformance.dledger import worked
@@ -60,6 +60,15 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
+class OfShipped(Exhibit):
+    """One that a scenario reaches which is not of the museum alone: *scenario* is its whole name."""
+
+    @property
+    def path(self) -> Path:
+        return SHIPPED / f"{self.scenario}.yaml"
+
+
+@dataclass(frozen=True)
 class OfEntries(Exhibit):
     """Members that are nodes of their own: there is no broker that a scenario could be about."""
 
@@ -84,6 +93,8 @@ MISSING: Final = ("replica-missing",)
 STUCK: Final = ("on broker-a-1: the slave has not got these",)
 STALE: Final = ("namesrv-1 still listed broker-a", "kill of broker-a-0", "had ended it")
 
+WRONG: Final = ("wrong-answer",)
+LIFE: Final = "topic-lives-and-is-deleted"
 OF_MEMBERS: Final = ("2 of 3 members had to have it for SEND_OK",)
 
 EXHIBITS: Final = {
@@ -192,6 +203,17 @@ EXHIBITS: Final = {
     ),
     "namesrv-ignores-close": Exhibit("broker-dies", ("stale-route",), STALE),
     "namesrv-never-expires": Exhibit("broker-dies", ("stale-route",), STALE),
+    "deleted-topic-keeps-queues": OfShipped(LIFE, WRONG, ("where the queue ends", "had to show 0")),
+    "deleted-group-keeps-offsets": OfShipped(LIFE, WRONG, ("who consumes the topic", "had to show")),
+    "namesrv-keeps-topics": OfShipped(LIFE, WRONG, ("the route", 'had to show "TOPIC_NOT_EXIST"')),
+    "namesrv-keeps-entries": OfShipped(
+        "nameservers-tell-what-they-were-told", WRONG, ("the entry a", "QUERY_NOT_FOUND")
+    ),
+    "finds-at-any-time": OfShipped("messages-are-looked-up", WRONG, ("messages with the key",)),
+    "finds-the-next": OfShipped("messages-are-looked-up", WRONG, ("where an instant is",)),
+    "remembers-the-first-wish": OfShipped("groups-get-what-they-want", WRONG, ("broker-a-0", "had to show")),
+    "goes-back-nowhere": OfShipped("group-is-sent-back-in-time", WRONG, ("send the group back in time",)),
+    "acting-master-unseen": OfShipped("slave-acts-as-its-dead-master", WRONG, ("who serves", "broker-a")),
 }
 
 

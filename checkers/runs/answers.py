@@ -1,0 +1,122 @@
+"""The check ``answers``: is each answer to an operator the one that everything said before it leaves?
+
+Question: an operator made, counted, moved and deleted what only it knows of. Was it ever told something else than must
+be so?
+
+Model. An op ``ask`` is one try of one step of a dialogue (``harness/workloads/dialogues.py``); ``detail`` has what must
+be shown, what was shown, and how long it may be something else at first (``within_ns``; 0: not at all).
+
+    wrong-answer   what was shown is not what must be, although the time for it was over
+
+A node that was hit by a fault meanwhile, or another of its broker name, may take as long again from when the fault is
+gone and it has joined.
+
+A round that came to its end is the evidence that all its steps were taken: where none did, and nothing was wrong,
+nothing was shown (UNKNOWN).
+
+Limits. What is right is said by who asked: a dialogue knows what it has told, and nobody else tells of its topics and
+groups.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from checkers.history.facts import FaultFact, RunFacts
+from checkers.history.history import History, seconds
+from checkers.history.spans import NEVER_NS
+from checkers.runs.replication_bound import JOIN_NS
+from checkers.verdict import Anomaly, Outcome, Verdict
+
+SAID_MAX: Final = 160
+"""Characters of a value in a sentence."""
+
+
+@dataclass(frozen=True)
+class _Try:
+    """One answered try; *said* is its ``detail``."""
+
+    op: int
+    node: str
+    invoke_ns: int
+    complete_ns: int
+    said: dict[str, Any]
+
+    @property
+    def is_right(self) -> bool:
+        return bool(self.said["shown"] == self.said["must"])
+
+
+def has_answers(history: History, facts: RunFacts) -> bool:
+    """Whether anybody asked in a dialogue."""
+    return "ask" in history.ops.f.values
+
+
+def check_answers(history: History, facts: RunFacts) -> Verdict:
+    """FAIL for every step that stayed wrong; UNKNOWN where no round of a dialogue came to its end."""
+    steps = _steps(history)
+    anomalies = [anomaly for tries in steps.values() if (anomaly := _judged(facts, tries)) is not None]
+    begun = {name for name, _, _ in steps}
+    ended = {name for (name, _, _), tries in steps.items() if tries[-1].said.get("ended")}
+    reasons = [f"no round of the dialogue {name} came to its end" for name in sorted(begun - ended)]
+    if not steps:
+        reasons.append("nobody answered any step of a dialogue")
+    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
+    rounds = sum(1 for tries in steps.values() if tries[-1].said.get("ended"))
+    measures = {"steps": len(steps), "rounds": rounds, "tries": sum(map(len, steps.values()))}
+    return Verdict("answers", outcome, tuple(anomalies), measures, tuple(reasons))
+
+
+def _steps(history: History) -> dict[tuple[str, int, int], list[_Try]]:
+    """(dialogue, round, step) → its answered tries, in order."""
+    ops = history.ops
+    steps: dict[tuple[str, int, int], list[_Try]] = defaultdict(list)
+    for row in np.flatnonzero(ops.f.mask("ask") & ops.outcome.mask("ok")).tolist():
+        said = json.loads(ops.detail[row])
+        one = _Try(int(ops.op[row]), ops.node[row], int(ops.invoke_ns[row]), int(ops.complete_ns[row]), said)
+        steps[said["dialogue"], said["round"], said["step"]].append(one)
+    return steps
+
+
+def _judged(facts: RunFacts, tries: list[_Try]) -> Anomaly | None:
+    first, last = tries[0], tries[-1]
+    due_ns = _due_ns(facts, first)
+    if last.invoke_ns <= due_ns and (last.is_right or first.said["within_ns"] or due_ns > first.invoke_ns):
+        return None
+    wrong = next(one for one in reversed(tries) if not one.is_right)
+    bound = f"within {seconds(first.said['within_ns'])}" if first.said["within_ns"] else "at once"
+    sentence = (
+        f"In round {first.said['round']} of the dialogue {first.said['dialogue']}, {first.node} was asked "
+        f"({first.said['asked']}) at {facts.clock(first.invoke_ns)} and had to show {_words(first.said['must'])} "
+        f"{bound}; at {facts.clock(wrong.complete_ns)} it showed {_words(wrong.said['shown'])}."
+    )
+    detail = {"node": first.node, "asked": first.said["asked"]}
+    return Anomaly("wrong-answer", sentence, (first.op, wrong.op) if wrong.op != first.op else (first.op,), detail)
+
+
+def _words(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SAID_MAX else f"{text[:SAID_MAX]}…"
+
+
+def _due_ns(facts: RunFacts, first: _Try) -> int:
+    """When the right answer must be there: faults that begin before that move it on."""
+    within_ns = first.said["within_ns"]
+    due_ns = first.invoke_ns + (within_ns + facts.slack_ns() if within_ns else 0)
+    for fault in sorted(facts.faults, key=lambda fault: fault.begin_ns):
+        back_ns = min(NEVER_NS, fault.heal_ns + JOIN_NS + within_ns)
+        if _concerns(facts, fault, first.node) and fault.begin_ns <= due_ns and back_ns > first.invoke_ns:
+            due_ns = max(due_ns, back_ns)
+    return due_ns
+
+
+def _concerns(facts: RunFacts, fault: FaultFact, node: str) -> bool:
+    """It hit the node, or another of the same broker name."""
+    hit = (*fault.left, *fault.right)
+    names = {facts.cluster.broker_of(one) for one in hit} - {""}
+    return node in hit or facts.cluster.broker_of(node) in names

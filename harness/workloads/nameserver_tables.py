@@ -1,0 +1,85 @@
+"""The dialogue ``nameserver-tables``: entries and settings of a NameServer are put, read, changed and deleted.
+
+Question: does a NameServer tell what it was told last, and nothing that was taken away?
+
+Model. Each NameServer for itself: entries of a namespace of the round (100, 101, 102, 219), and one setting that only
+matters to ordered topics (318, 319). NameServers do not know of each other: the next one has nothing of what one was
+told.
+
+Limits. Nothing of what brokers register.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from harness.workloads.dialogues import Ask, Dialogue, DialoguePart
+from harness.workloads.orders import Desk
+from harness.workloads.parts import PartHost
+from reference_impl.wire.bodies import KVTable
+from reference_impl.wire.codes import RequestCode as Code
+from reference_impl.wire.dialect import read_json
+from reference_impl.wire.frame import Command
+
+SETTING: Final = "orderMessageEnable"
+MISSING: Final = "QUERY_NOT_FOUND"
+
+
+def tables(host: PartHost) -> DialoguePart:
+    """Operator ``nameserver-tables``."""
+    return DialoguePart(host, "nameserver-tables", lambda env, number: _Round(host, number).steps())
+
+
+class _Round:
+    def __init__(self, host: PartHost, number: int) -> None:
+        self._desk, self._space, self._number = Desk(host, "entries", number), f"entries-{number}", number
+
+    def steps(self) -> Dialogue:
+        for server in self._desk.stage.nameservers:
+            yield self._listed(server, MISSING)
+            yield self._get(server, "a", MISSING)
+            yield self._put(server, "a", "1")
+            yield self._get(server, "a", "1")
+            yield self._get(server, "b", MISSING)
+            yield self._put(server, "b", "2")
+            yield self._put(server, "a", "3")
+            yield self._listed(server, {"a": "3", "b": "2"})
+            yield self._delete(server, "a")
+            yield self._get(server, "a", MISSING)
+            yield self._listed(server, {"b": "2"})
+            yield self._delete(server, "b")
+            yield self._get(server, "b", MISSING)
+            for text in ("true", "false"):
+                body = f"{SETTING}={text}\n".encode()
+                yield self._desk.ask_nameserver(server, f"{SETTING}={text}", Code.UPDATE_NAMESRV_CONFIG, {}, body=body)
+                yield self._desk.ask_nameserver(server, SETTING, Code.GET_NAMESRV_CONFIG, {}, text, _setting)
+
+    def _put(self, server: str, key: str, value: str) -> Ask:
+        fields = {"namespace": self._space, "key": key, "value": value}
+        return self._desk.ask_nameserver(server, f"put {key}", Code.PUT_KV_CONFIG, fields)
+
+    def _delete(self, server: str, key: str) -> Ask:
+        return self._desk.ask_nameserver(
+            server, f"delete {key}", Code.DELETE_KV_CONFIG, {"namespace": self._space, "key": key}
+        )
+
+    def _get(self, server: str, key: str, must: Any) -> Ask:
+        fields = {"namespace": self._space, "key": key}
+        return self._desk.ask_nameserver(
+            server, f"the entry {key}", Code.GET_KV_CONFIG, fields, must, lambda answer: answer.fields["value"]
+        )
+
+    def _listed(self, server: str, must: Any) -> Ask:
+        return self._desk.ask_nameserver(
+            server,
+            "all entries",
+            Code.GET_KVLIST_BY_NAMESPACE,
+            {"namespace": self._space},
+            must,
+            lambda answer: read_json(answer.body, KVTable).table,
+        )
+
+
+def _setting(answer: Command) -> str:
+    lines = dict(line.split("=", 1) for line in answer.body.decode().splitlines() if "=" in line)
+    return lines[SETTING]
