@@ -9,7 +9,8 @@ be shown, what was shown, and how long it may be something else at first (``with
     wrong-answer   what was shown is not what must be, although the time for it was over
 
 A node that was hit by a fault meanwhile, or another of its broker name, may take as long again from when the fault is
-gone and it has joined.
+gone and it has joined. So may a NameServer that is asked about a broker that was hit: it lists what a broker registers,
+after its start or every 30 s.
 
 A round that came to its end is the evidence that all its steps were taken: where none did, and nothing was wrong,
 nothing was shown (UNKNOWN).
@@ -30,6 +31,7 @@ import numpy as np
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
 from checkers.history.spans import NEVER_NS
+from checkers.runs.propagation import REGISTER_NS
 from checkers.runs.replication_bound import JOIN_NS
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -106,11 +108,15 @@ def _words(value: Any) -> str:
 
 def _due_ns(facts: RunFacts, first: _Try) -> int:
     """When the right answer must be there: faults that begin before that move it on."""
-    within_ns = first.said["within_ns"]
+    within_ns, about = first.said["within_ns"], first.said.get("about", "")
     due_ns = first.invoke_ns + (within_ns + facts.slack_ns() if within_ns else 0)
     for fault in sorted(facts.faults, key=lambda fault: fault.begin_ns):
         back_ns = min(NEVER_NS, fault.heal_ns + JOIN_NS + within_ns)
-        if _concerns(facts, fault, first.node) and fault.begin_ns <= due_ns and back_ns > first.invoke_ns:
+        if about and _concerns(facts, fault, about):
+            back_ns = min(NEVER_NS, back_ns + REGISTER_NS)
+        elif not _concerns(facts, fault, first.node):
+            continue
+        if fault.begin_ns <= due_ns and back_ns > first.invoke_ns:
             due_ns = max(due_ns, back_ns)
     return due_ns
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from harness.cluster import CLUSTER_NAME
-from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, DialoguePart, Rest
+from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, DialoguePart, Rest, is_done
 from harness.workloads.orders import Desk, brokers_of_route, queues_of_route
 from harness.workloads.parts import PartHost
 from reference_impl.environment import SECOND
@@ -104,8 +104,7 @@ class _Round:
     def _ask_slave(
         self, name: str, code: Code, fields: dict[str, str], must: Any = "OK", read: Any = None, body: bytes = b""
     ) -> Ask:
-        more = {"read": read} if read is not None else {}
-        return Ask(name, self._slave.node, self._slave.address, Command(code, fields, body), must, **more)
+        return Ask(name, self._slave.node, self._slave.address, Command(code, fields, body), must, read or is_done)
 
 
 def _members(answer: Command) -> dict[str, str]:

@@ -12,9 +12,9 @@ round with new names, until the load ends.
     Rest    nothing for a while
 
 Each try is an op ``ask``: ``node`` who was asked, ``detail`` ``{"dialogue", "round", "step", "asked", "must", "shown",
-"within_ns"}``. What nobody answered, and what is not shown yet, is asked again until the load ends; so a dialogue
-stands still where an answer stays wrong. An order that nobody answered may have been carried out: its round ends there.
-The last op of a round that came to its end has ``"ended": true``.
+"within_ns", "about"}``. What nobody answered, and what is not shown yet, is asked again until the load ends; so a
+dialogue stands still where an answer stays wrong. An order that nobody answered may have been carried out: its round
+ends there. The last op of a round that came to its end has ``"ended": true``.
 
 Limits. One thing at a time, of one client.
 """
@@ -47,7 +47,7 @@ def is_done(answer: Command) -> str:
 @dataclass(frozen=True)
 class Ask:
     """One request. ``within_ns``: how long the answer may be another at first; 0: not at all. ``orders``: it changes
-    something that a second one would change again."""
+    something that a second one would change again. ``about``: another node, whose word is passed on."""
 
     name: str
     node: str
@@ -57,6 +57,7 @@ class Ask:
     read: Callable[[Command], Any] = is_done
     within_ns: int = 0
     orders: bool = False
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class DialoguePart:
             self._host.in_flight -= 1
             if isinstance(answer, Command):
                 shown = _shown(step, answer)
-                self._record(op, step.name, step.must, shown, step.within_ns)
+                self._record(op, step.name, step.must, shown, step.within_ns, about=step.about)
                 self._after(env, is_right=shown == step.must, answer=answer)
                 return
             self._host.complete(op, "ask", status_of(answer, "OK"), self._process, detail=f"{self._name}: {step.name}")
@@ -175,7 +176,9 @@ class DialoguePart:
     def _invoke(self, node: str) -> int:
         return self._recorder.invoke(self._process.number, "ask", node=node)
 
-    def _record(self, op: int, asked: str, must: Any, shown: Any, within_ns: int, *, ended: bool = False) -> None:
+    def _record(
+        self, op: int, asked: str, must: Any, shown: Any, within_ns: int, *, about: str = "", ended: bool = False
+    ) -> None:
         detail = {
             "dialogue": self._name,
             "round": self._round,
@@ -184,6 +187,7 @@ class DialoguePart:
             "must": must,
             "shown": shown,
             "within_ns": within_ns,
+            "about": about,
         } | ({"ended": True} if ended else {})
         self._host.complete(op, "ask", "OK", self._process, detail=detail)
 

@@ -39,8 +39,9 @@ COMES_NS: Final = 25 * SECOND
 """A member that enters has its queues after a rebalance at the latest."""
 GOES_BACK_NS: Final = 35 * SECOND
 """Ten seconds of rest, then a rebalance at the latest."""
-RETRIED_NS: Final = 25 * SECOND
-"""The first delay of what was refused is ten seconds."""
+RETRIED_NS: Final = 65 * SECOND
+"""Ten seconds of delay; the topic of what comes again is made by the member's first heartbeat, its route is looked for
+every 30 s, and its queues are taken with a rebalance, every 20 s."""
 OFFSET_NS: Final = 8 * SECOND
 """Offsets are told every five seconds."""
 READ, BOTH = 4, 6

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from harness.workloads.dialogues import SOON_NS, Ask, Dialogue
+from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, is_done
 from harness.workloads.parts import PartHost
 from reference_impl.wire.bodies import SubscriptionGroupConfig, TopicConfigTable, TopicList, TopicRouteData
 from reference_impl.wire.codes import RequestCode
@@ -50,10 +50,8 @@ class Desk:
     ) -> Ask:
         """One request to the master."""
         request = Command(code, {key: _text(value) for key, value in fields.items()}, body)
-        more = {"read": read} if read is not None else {}
-        return Ask(
-            name, self.master.node, self.master.address, request, must, within_ns=within_ns, orders=orders, **more
-        )
+        where = self.master.node, self.master.address
+        return Ask(name, *where, request, must, read or is_done, within_ns=within_ns, orders=orders)
 
     def ask_nameserver(
         self,
@@ -66,11 +64,12 @@ class Desk:
         *,
         body: bytes = b"",
         within_ns: int = 0,
+        about: str = "",
     ) -> Ask:
         """One request to one NameServer."""
         request = Command(code, {key: _text(value) for key, value in fields.items()}, body)
-        more = {"read": read} if read is not None else {}
-        return Ask(name, server, self.stage.nameservers[server], request, must, within_ns=within_ns, **more)
+        where = server, self.stage.nameservers[server]
+        return Ask(name, *where, request, must, read or is_done, within_ns=within_ns, about=about)
 
     def make_topic(self, queues: int, flag: int = 0) -> Ask:
         """17."""
@@ -181,7 +180,14 @@ class Desk:
         """105: broker, permission, queues to read and to write."""
         fields = {"topic": self.topic, "acceptStandardJsonOnly": True}
         return self.ask_nameserver(
-            server, "the route", RequestCode.GET_ROUTEINFO_BY_TOPIC, fields, must, queues_of_route, within_ns=within_ns
+            server,
+            "the route",
+            RequestCode.GET_ROUTEINFO_BY_TOPIC,
+            fields,
+            must,
+            queues_of_route,
+            within_ns=within_ns,
+            about=self.master.node,
         )
 
     def is_listed(self, server: str, code: RequestCode, must: bool, within_ns: int = 0, **fields: object) -> Ask:
@@ -191,7 +197,7 @@ class Desk:
             return self.topic in read_json(answer.body, TopicList).topic_list
 
         name = f"whether {code.name} has the topic"
-        return self.ask_nameserver(server, name, code, fields, must, read, within_ns=within_ns)
+        return self.ask_nameserver(server, name, code, fields, must, read, within_ns=within_ns, about=self.master.node)
 
 
 # What answers say -----------------------------------------------------------------------------------------------------
