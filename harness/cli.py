@@ -118,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             return UsageError.exit_code
         terminal = Terminal(arguments.color, is_json=getattr(arguments, "json", False))
+        _enter(arguments, terminal)
         code: int = Command.module(arguments.command).execute(arguments, terminal)
         if terminal.lost_results:
             terminal.error(f"results could not be written: {terminal.lost_results}", place="standard output")
@@ -132,6 +133,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the outermost frame: whatever it is becomes one message and an exit code
         return _report(terminal, error, is_debug="--debug" in words)
+
+
+def _enter(arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Where a command is told a backend, that may have to begin before everything else. One that does not exist is the
+    command's own error."""
+    from harness.backends.table import BACKENDS
+
+    if (name := getattr(arguments, "backend", "")) in BACKENDS:
+        from harness.entering import enter
+
+        enter(name, getattr(arguments, "target", "reference"), terminal)
 
 
 def _open_closed_streams() -> None:

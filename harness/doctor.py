@@ -133,9 +133,9 @@ def _capabilities() -> list[Finding]:
 
     findings = []
     for row in BACKENDS.values():
-        can = row.capabilities()
-        lacks = can.lacks()
-        well = ", ".join(family for family in can.servers if family not in lacks)
+        can, gains = row.capabilities(), row.gains()
+        lacks = {family: lack for family, lack in can.lacks().items() if family not in gains}
+        well = ", ".join(family for family in can.servers if family not in lacks and family not in gains)
         findings.append(
             Finding(f"backend {row.name}", "ok", f"can: {well}")
             if well
@@ -145,6 +145,8 @@ def _capabilities() -> list[Finding]:
             Finding(f"{row.name}: {family}", "missing", lack, "until then its faults are refused, with this reason")
             for family, lack in lacks.items()
         ]
+        again = f"{', '.join(sorted(gains))}: commands begin anew as root of a user namespace"
+        findings += [Finding(f"backend {row.name}", "ok", again)] if gains else []
     return findings
 
 

@@ -30,6 +30,13 @@ class Offer(Protocol):
     def open_world(self, order: Order) -> World:
         """A world with no node in it; ``BackendUnavailable`` with what is missing."""
 
+    def enter(self) -> None:
+        """Of those that need it, before anything else: get what this user may have here. May start the command again,
+        and not return."""
+
+    def gains(self) -> frozenset[str]:
+        """The families of levers that a command gets by that."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -45,6 +52,8 @@ class Row:
     """Its nodes write files: a run has a folder from the beginning, and it stays."""
     runs_roles: bool = False
     """Nodes are role objects in the harness's own process; else they are commands."""
+    needs_entering: bool = False
+    """It may have more as another user of the kernel, and starts a command anew for that."""
     runs_at_once: bool = False
     """Runs are small and independent: many are made, on all cores, and a cell of the matrix owes its control."""
 
@@ -59,6 +68,14 @@ class Row:
                 f"runs on the backend {self.name!r} need a folder", hint="keep them: their nodes write files"
             )
         return self._offer().open_world(order)
+
+    def enter(self) -> None:
+        """What a backend that ``needs_entering`` does before its command begins."""
+        self._offer().enter()
+
+    def gains(self) -> frozenset[str]:
+        """The families of levers that a command gets by entering."""
+        return self._offer().gains() if self.needs_entering else frozenset()
 
     def _offer(self) -> Offer:
         return cast(Offer, import_module(self.module))
@@ -76,7 +93,7 @@ BACKENDS: Final[dict[str, Row]] = {
             runs_roles=True,
             runs_at_once=True,
         ),
-        Row("process", "real processes", f"{__package__}.process.offer"),
+        Row("process", "real processes", f"{__package__}.process.offer", needs_entering=True),
         Row("docker", "containers in an engine of this machine", f"{__package__}.docker.offer"),
     )
 }

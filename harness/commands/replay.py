@@ -50,10 +50,12 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run again, compare, show."""
     from harness import runfolder
     from harness.backends.table import backend_named
+    from harness.entering import enter
     from harness.summary import EXIT_CODES
 
     folder = runfolder.find(arguments.run)
     run = runfolder.read_run(folder)
+    enter(run["backend"], run["target"], terminal)
     is_deterministic = backend_named(run["backend"]).is_deterministic
     keep = arguments.keep or ("none" if is_deterministic and not arguments.out else "all")
     terminal.say(f"replaying {folder.name}: {run['scenario']} on {run['backend']}, {run['target']}, seed {run['seed']}")

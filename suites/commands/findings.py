@@ -48,6 +48,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Ask, show, record."""
     from harness import junit
     from harness.commands.fetch import make_ready
+    from harness.entering import enter
     from harness.preflight import check_fit
     from harness.runfolder import commit
     from suites.findings import record, report
@@ -63,6 +64,7 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
         junit.check(arguments.junit)
     check_fit(BACKEND, arguments.target)
     make_ready(arguments.target, terminal)
+    enter(BACKEND, arguments.target, terminal)
     recorded, at = record.states(arguments.target), commit()
     answers = []
     for answer in ask_all(arguments.target, chosen, arguments.out):

@@ -3,8 +3,8 @@
 Question: with what are nodes kept apart here? As root with a network namespace and an ext4 image each; as an ordinary
 user with an address of the loopback and a plain folder each. What both share is in ``world.py``.
 
-Limits. Linux. Without root there are neither cuts nor power cuts (``capabilities.py`` says why), and every node must
-listen on its own address only.
+Limits. Linux. Without root there are no power cuts, and cuts only in a user namespace (``own_users.py``); on the
+loopback there are neither (``capabilities.py`` says why), and every node must listen on its own address only.
 """
 
 from __future__ import annotations

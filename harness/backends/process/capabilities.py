@@ -25,6 +25,8 @@ CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN = 12, 19, 21
 NETWORK_TOOLS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "ss": "iproute2"}
 DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "mount": "mount", "umount": "mount", "losetup": "mount"}
 """Tool → the Debian package that has it."""
+ALL_USERS = 2**32 - 1
+"""That many the machine's own table of users maps."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def scan() -> Machine:
     """Look at this process's capabilities and the installed tools; changes nothing."""
     return Machine(
         namespaces=_lack((CAP_NET_ADMIN, CAP_SYS_ADMIN), NETWORK_TOOLS) or _lack_of_file("/proc/self/ns/net"),
-        power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control"),
+        power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control") or _lack_of_images(),
         forces=strace.lack() or _lack_of_tracing(),
         clocks=faketime.lack(),
     )
@@ -62,6 +64,20 @@ def _lack(capabilities: Sequence[int], tools: dict[str, str]) -> str:
         packages = " ".join(dict.fromkeys(missing.values()))
         return f"needs {', '.join(missing)}: apt-get install {packages}"
     return ""
+
+
+def _lack_of_images() -> str:
+    """A user namespace mounts none."""
+    return "needs root of the machine, not only of a user namespace: run it with sudo" if is_in_user_namespace() else ""
+
+
+def is_in_user_namespace() -> bool:
+    """Whether root is only that of a user namespace: not everybody of the machine is known in it."""
+    try:
+        rows = Path("/proc/self/uid_map").read_text().splitlines()
+    except FileNotFoundError:
+        return False  # not Linux
+    return [row.split() for row in rows] != [["0", "0", str(ALL_USERS)]]
 
 
 def _lack_of_tracing() -> str:

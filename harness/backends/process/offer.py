@@ -9,9 +9,13 @@ from tempfile import gettempdir
 from harness.backends.capabilities import Ability, Capabilities
 from harness.backends.opening import Order, World, open_heal_journal
 from harness.backends.process import capabilities as machine
+from harness.backends.process import own_users
 from harness.backends.process.disks import IMAGE_MIB
 from harness.errors import UsageError
 from harness.runfolder import check_space
+
+WITH_NETWORKS = frozenset({"network", "connections", "links"})
+"""What root of a user namespace can, too."""
 
 
 def capabilities() -> Capabilities:
@@ -49,6 +53,16 @@ def capabilities() -> Capabilities:
     in_loop = Ability("the client's role in the harness's own loop")
     clients = {"process": in_loop, "pause": in_loop, "network": network, "connections": connections, "links": links}
     return Capabilities({**servers, "links": links}, clients=clients)
+
+
+def enter() -> None:
+    """``harness.backends.table.Offer``."""
+    own_users.enter()
+
+
+def gains() -> frozenset[str]:
+    """``harness.backends.table.Offer``."""
+    return WITH_NETWORKS if own_users.is_to_be_had() else frozenset()
 
 
 def open_world(order: Order) -> World:

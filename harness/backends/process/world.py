@@ -11,8 +11,8 @@ it (field ``at_ns``), since they are read up to 50 ms after they were written.
 Nothing is left behind: how to undo what would outlive the harness is in the heal journal first (``undo_steps.py``),
 ``close`` undoes it (also at interpreter exit), and ``mqchaos heal`` does after a ``kill -9``.
 
-Limits. Linux. Without root there are neither cuts nor power cuts (``capabilities.py`` says why), and every node must
-listen on its own address only.
+Limits. Linux. Without root there are no power cuts, and cuts only in a user namespace (``own_users.py``); on the
+loopback there are neither (``capabilities.py`` says why), and every node must listen on its own address only.
 """
 
 from __future__ import annotations
