@@ -272,15 +272,19 @@ def _words(binder: Binder, node: Node, what: str, read: Callable[[str], str]) ->
 def _workload(binder: Binder, node: Node) -> Workload:
     """A kind that stands for a load with somebody beside it is written out."""
     found = _record(binder, node, "workload", Workload(), _WORKLOAD)
-    if found.kind not in SHORTHANDS:
-        return found
-    load, operators, observers = SHORTHANDS[found.kind]
-    return replace(
+    load, operators, observers = SHORTHANDS.get(found.kind, (found.kind, (), ()))
+    whole_load = replace(
         found,
         kind=load,
         operators=tuple(dict.fromkeys((*operators, *found.operators))),
         observers=tuple(dict.fromkeys((*observers, *found.observers))),
     )
+    alone = [name for name in whole_load.operators if OPERATORS[name].is_alone]
+    if alone and len(whole_load.operators) > 1:
+        others = ", ".join(name for name in whole_load.operators if name != alone[0])
+        binder.problem(node, f"the operator {alone[0]} asks for all that there is: not together with {others}",
+                       "a scenario for each")  # fmt: skip
+    return whole_load
 
 
 def _name(text: str) -> str:

@@ -55,6 +55,8 @@ class Companion:
     """On every measuring consumer, not only on the first."""
     attacks: bool = False
     """It is there to break a guarantee: what the load shows beside it is its doing."""
+    is_alone: bool = False
+    """It asks for all that there is, or needs settings of its own: another operator would change its answers."""
 
     def make(self, host: PartHost) -> Part:
         part: Part = _found(self.maker)(host)
@@ -113,12 +115,21 @@ OPERATORS: Final[dict[str, Companion]] = {
             "ha-report", "a report of 2^62 at a master's HA port, by nobody's slave", ".hostile:HaReport", attacks=True
         ),
         Companion("metadata", "topics, groups, offsets, delayed messages, every two seconds", ".scripts:metadata"),
-        Companion("topic-life", "a topic and its groups, from the first to the last", ".topic_life:topic_life"),
-        Companion("lookups", "messages are looked up by key, time and place", ".lookups:lookups"),
-        Companion("moved-group", "a push consumer is sent back in time, and leaves", ".moved_group:moved_group"),
-        Companion("nameserver-tables", "entries and settings of NameServers come and go", ".nameserver_tables:tables"),
-        Companion("acting", "a slave acts as its dead master, until that is back", ".acting:acting"),
-        Companion("wishes", "members of groups wish, and are given what they want", ".wishes:wishes"),
+        Companion(
+            "topic-life", "a topic and its groups, from the first to the last", ".topic_life:topic_life", is_alone=True
+        ),
+        Companion("lookups", "messages are looked up by key, time and place", ".lookups:lookups", is_alone=True),
+        Companion(
+            "moved-group", "a push consumer is sent back in time, and leaves", ".moved_group:moved_group", is_alone=True
+        ),
+        Companion(
+            "nameserver-tables",
+            "entries and settings of NameServers come and go",
+            ".nameserver_tables:tables",
+            is_alone=True,
+        ),
+        Companion("acting", "a slave acts as its dead master, until that is back", ".acting:acting", is_alone=True),
+        Companion("wishes", "members of groups wish, and are given what they want", ".wishes:wishes", is_alone=True),
     )
 }
 

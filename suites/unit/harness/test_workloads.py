@@ -13,6 +13,7 @@ import pytest
 
 from checkers.verdict import Outcome
 from faults.plan import bind_fault
+from harness.errors import ScenarioError
 from harness.run import RunResult, run_scenario
 from harness.scenario import SECOND, Scenario, Topology, Workload
 from harness.scenario_file import dump, parse
@@ -29,7 +30,7 @@ from reference_impl.wire.message import Message
 from reference_impl.wire.remoting import Answer
 
 SIMULATED = tuple(name for name in LOADS if not name.startswith("external"))
-PEACEFUL = tuple(name for name, row in OPERATORS.items() if not row.attacks)
+PEACEFUL = tuple(name for name, row in OPERATORS.items() if not (row.attacks or row.is_alone))
 SEEN = {"routes": "route", "ends": "end", "masters": "master"}
 
 
@@ -58,6 +59,12 @@ def test_every_load_goes_with_all_observers_and_peaceful_operators_at_once(load:
     assert {"wipe_write_permission", "put_order", "change_topic"} <= acts
     failed = [verdict.check for verdict in result.verdicts if verdict.outcome is Outcome.FAIL]
     assert failed == [], "they do not disturb each other"
+
+
+def test_who_asks_for_all_that_there_is_has_no_other_operator_beside_it() -> None:
+    text = "{name: a, mode: multi-master, workload: {kind: log, operators: [metadata, lookups]}}"
+    with pytest.raises(ScenarioError, match="lookups asks for all that there is: not together with metadata"):
+        parse(text, "a")
 
 
 def test_where_nobody_measures_companions_have_a_node_of_their_own(tmp_path: Path) -> None:
