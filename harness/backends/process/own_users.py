@@ -74,7 +74,7 @@ def inside(*command: str) -> list[str]:
 def leave_a_giver() -> int:
     """A child that gives signs of life of this network to whoever asks at ``GIVER`` in our environment. Returns our end
     of a pipe: it ends when the last process that has it open ends."""
-    folder = Path(mkdtemp(prefix=run_tags.FOLDER_PREFIX))
+    folder = Path(mkdtemp(prefix=run_tags.FOLDER_PREFIX, dir="/tmp"))  # a socket's path may have 107 bytes only
     place = folder / "giver"
     asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     asked.bind(str(place))

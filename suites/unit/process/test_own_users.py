@@ -14,7 +14,9 @@ import pytest
 
 from faults.mechanisms import run_tags
 from faults.mechanisms.command import ToolFailed, call
+from harness import doctor, entering
 from harness.backends.process import capabilities, own_users
+from harness.terminal import Terminal
 
 PLAN = """
 name: partition-without-root
@@ -59,6 +61,32 @@ def test_without_the_tools_it_is_not_to_be_had(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(own_users, "find_tool", lambda tool: None)
     assert not own_users.is_to_be_had()
+
+
+def test_doctor_says_what_commands_get_and_what_they_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_users, "is_to_be_had", lambda: True)
+    lacking = capabilities.Machine(namespaces="needs root", power_cut="needs root")
+    monkeypatch.setattr(capabilities, "scan", lambda: lacking)
+    lines = [(one.name, one.state, one.found) for one in doctor._capabilities()]
+    assert (
+        "backend process",
+        "ok",
+        "connections, links, network: commands begin anew as root of a user namespace",
+    ) in lines
+    assert {name for name, state, _ in lines if state == "missing" and name.startswith("process")} == {
+        "process: power",
+        "process: space",
+    }
+
+
+def test_what_a_target_needs_is_fetched_before_the_command_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(own_users, "is_to_be_had", lambda: True)
+    monkeypatch.setattr(own_users, "enter", lambda: done.append("anew"))
+    monkeypatch.setattr(entering, "make_ready", lambda target, terminal: done.append(target))
+    entering.enter("process", "rocketmq:5.3.3", Terminal())
+    entering.enter("sim", "reference", Terminal())
+    assert done == ["rocketmq:5.3.3", "anew"]
 
 
 @pytest.fixture

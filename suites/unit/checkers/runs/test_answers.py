@@ -41,6 +41,9 @@ def judged(
         ([(0, "no"), (250, "yes")], 3_000, PASS),
         ([(0, "no"), (250, "no"), (9_000, "yes")], 3_000, FAIL),
         ([(0, "no"), (9_000, "no")], 3_000, FAIL),
+        ([(0, "no"), (3_200, "no"), (3_450, "yes")], 3_000, PASS),  # it may have been right just after 3.2 s
+        ([(0, "no"), (3_300, "no"), (3_550, "yes")], 3_000, FAIL),
+        ([(0, "no"), (3_200, "no")], 3_000, PASS),  # the load ended before its time was over
         ([(0, "no")], 0, FAIL),
         ([(0, "TOPIC_NOT_EXIST")], 0, FAIL),
     ],
