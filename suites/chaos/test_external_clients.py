@@ -41,7 +41,7 @@ def ran(
     return result, runfolder.load_history(result.folder)
 
 
-def test_sixty_lines_of_python_are_a_producer_of_a_run(tmp_path: Path) -> None:
+def test_ninety_lines_of_python_are_a_producer_of_a_run(tmp_path: Path) -> None:
     """It asks for the route before each send: while a master is dead all goes to the other one."""
     result, history = ran(tmp_path, "python", "  - {at: 3s, do: kill, on: master(broker-a), for: 2s}")
     assert result.outcome is Outcome.PASS, [verdict.to_json() for verdict in result.verdicts if verdict.outcome]
@@ -61,7 +61,7 @@ def test_its_stamps_are_known_within_bounds(tmp_path: Path) -> None:
         for text, step in zip(history.events.detail, history.events.step, strict=True)
         if step == "hello"
     ]
-    assert [line["client"] for line in hello] == ["sixty lines of Python"]
+    assert [line["client"] for line in hello] == ["ninety lines of Python"]
     assert result.measures["withheld"] < 40
 
 

@@ -1,4 +1,4 @@
-"""A client behind the line protocol in some 60 lines, the example of docs/clients.md: a producer of plain requests.
+"""A client behind the line protocol in some 90 lines, the example of docs/clients.md: a producer of plain requests.
 
 It asks a NameServer for the route, sends each message to the next queue in turn, and tells each attempt before it
 leaves. One thread: a command is carried out before the next one is read.
@@ -40,14 +40,25 @@ def call(address, code, fields, body=b""):
     with socket.create_connection((host, int(port)), timeout=3) as link:
         link.sendall(struct.pack(">ii", 4 + len(header) + len(body), len(header)) + header.encode() + body)
         data = link.makefile("rb")
-        total, length = struct.unpack(">ii", data.read(8))
-        answer = json.loads(data.read(length))
-        return answer["code"], answer.get("extFields") or {}, data.read(total - 4 - length)
+        total, length = struct.unpack(">ii", whole(data, 8))
+        answer = json.loads(whole(data, length))
+        return answer["code"], answer.get("extFields") or {}, whole(data, total - 4 - length)
+
+
+def whole(data, size):
+    """A node that dies ends the connection anywhere in its answer: what it did with the request is then unknown."""
+    read = data.read(size)
+    if len(read) < size:
+        raise ConnectionResetError("the connection ended before the whole answer")
+    return read
 
 
 def route(nameservers, topic):
     """[(broker, queue id, address)] of the masters."""
-    code, _, body = call(nameservers.split(";")[0], 105, {"topic": topic})
+    try:
+        code, _, body = call(nameservers.split(";")[0], 105, {"topic": topic})
+    except OSError:
+        return []
     found = json.loads(re.sub(r"([{,])(\d+):", r'\1"\2":', body.decode())) if code == 0 else {"brokerDatas": []}
     masters = {each["brokerName"]: each["brokerAddrs"].get("0") for each in found["brokerDatas"]}
     counts = {each["brokerName"]: each["writeQueueNums"] for each in found.get("queueDatas", [])}
@@ -75,14 +86,16 @@ def send(command, opened, turn):
         )
     except ConnectionRefusedError:
         return {"status": "CONNECT_FAILED"}
-    except OSError as error:
+    except TimeoutError as error:
         return {"status": "TIMEOUT", "error": str(error)}
+    except OSError as error:
+        return {"status": "CONNECTION_CLOSED", "error": str(error)}
     words = {0: "SEND_OK", 10: "FLUSH_DISK_TIMEOUT", 11: "SLAVE_NOT_AVAILABLE", 12: "FLUSH_SLAVE_TIMEOUT"}
     status = {"status": words.get(code, f"CODE_{code}"), "broker": broker, "queue": queue}
     return status | {"offset": int(told.get("queueOffset", -1)), "message_id": told.get("msgId", "")}
 
 
-say(**{"is": "hello", "protocol": 1, "client": "sixty lines of Python", "tells_attempts": True})
+say(**{"is": "hello", "protocol": 1, "client": "ninety lines of Python", "tells_attempts": True})
 opened, turn, command = {}, count(), listen()
 while command["do"] != "end":
     if command["do"] == "clock":
