@@ -14,6 +14,7 @@ from reference_impl.environment import Role
 
 if TYPE_CHECKING:
     from reference_impl.broker import Broker
+    from reference_impl.client import Client
     from reference_impl.dledger.node import DLedgerNode
     from reference_impl.namesrv import NameServer
 
@@ -31,6 +32,14 @@ def build_node(kind: Kind, properties: Mapping[str, str], defects: Collection[st
 
         plant(node, defects)
     return node
+
+
+def plant_in_client(client: Client, defects: Collection[str]) -> None:
+    """Give *client*, whose parts have been made, those of *defects* that clients can have."""
+    if defects:
+        from reference_impl.defects import DEFECTS, plant
+
+        plant(client, [name for name in defects if DEFECTS[name].node == "client"])
 
 
 def known_properties(kind: Kind) -> list[str]:

@@ -46,6 +46,8 @@ from reference_impl.broker.slave import TablesOfSlave, slave_handlers
 from reference_impl.broker.state import Files, State
 from reference_impl.broker.statistics import Statistics
 from reference_impl.broker.throughput import Totals
+from reference_impl.broker.timer_wheel import TimerWheel
+from reference_impl.broker.timers import TIMER_TOPIC
 from reference_impl.broker.topics import TopicTable
 from reference_impl.broker.transaction_check import TransactionCheck
 from reference_impl.broker.transactions import Transactions
@@ -120,6 +122,7 @@ class Broker:
             self.replication,
             self.registration,
             state.delays,
+            state.timers,
             self.transaction_check,
             self._members,
             self._pre_online,
@@ -157,6 +160,7 @@ class Broker:
             topics=topics,
             groups=GroupTable(config),
             delays=DelayedDelivery(store, config.delay_levels, is_versioned=config.is_5x),
+            timers=TimerWheel(store, config, f"{store.config.store_path_root_dir}/config/timercheck"),
             files=_files(config, store.config.store_path_root_dir),
             announce=registration.announce,
         )
@@ -244,8 +248,9 @@ class Broker:
         self.registration.go_online(env)
 
     def _deliver(self, env: Environment) -> None:
-        """What a master does by itself: delayed messages, and questions about transactions."""
+        """What a master does by itself: delayed messages, timers, and questions about transactions."""
         self.state.delays.start(env)
+        self.state.timers.start(env)
         self.transaction_check.start(env)
 
     def _save_delays_from_now_on(self, env: Environment) -> None:
@@ -255,6 +260,7 @@ class Broker:
         """A slave now: its master delivers, and asks."""
         env.cancel_timer(_DELAYS)
         self.state.delays.stop(env)
+        self.state.timers.stop(env)
         self.transaction_check.stop(env)
 
     def _load(self, env: Environment) -> None:
@@ -265,6 +271,7 @@ class Broker:
         state.files.offsets.load(env, state.offsets.load)
         state.store.load(env)
         state.files.delays.load(env, state.delays.load)
+        state.timers.load(env)
         state.topics.start_version(env.wall())
         state.groups.start_version(env.wall())
         state.offsets.version.begin(env.wall())
@@ -278,6 +285,7 @@ class Broker:
         for key in self._ticks:
             env.cancel_timer(key)
         self.state.delays.stop(env)
+        self.state.timers.stop(env)
         self.transaction_check.stop(env)
         self.registration.stop(env)
         self._members.stop(env)
@@ -298,6 +306,7 @@ class Broker:
                 (state.files.groups, state.groups.file_text()),
                 (state.files.delays, state.delays.file_text()),
             ]
+            state.timers.save(env)
         missing = len(texts)
 
         def saved(env: Environment) -> None:
@@ -377,6 +386,8 @@ class Broker:
         self.pulls.arrived(topic, queue_id, next_offset, tags_code)
         if topic == SCHEDULE_TOPIC:
             self.state.delays.arrived(env)
+        elif topic == TIMER_TOPIC:
+            self.state.timers.arrived(env)
 
     def _connection_gone(self, env: Environment, link: Link) -> None:
         self.pulls.parked.forget(link)

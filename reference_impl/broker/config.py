@@ -85,6 +85,10 @@ class BrokerConfig:
     heartbeat_interval_ns: int = 1000 * MS
     not_active_timeout_ms: int = 10_000
     member_group_period_ns: int = 1000 * MS
+    timer_wheel_enable: bool = True
+    timer_precision_ms: int = 1000
+    timer_max_delay_sec: int = 3 * 24 * 3600
+    timer_flush_interval_ns: int = 1000 * MS
 
     @property
     def address(self) -> Address:
@@ -278,6 +282,10 @@ _PROPERTIES_5X: Final[tuple[tuple[str, str, Callable[[str, str], Any]], ...]] = 
     ("brokerHeartbeatInterval", "heartbeat_interval_ns", _milliseconds),
     ("brokerNotActiveTimeoutMillis", "not_active_timeout_ms", _integer),
     ("syncBrokerMemberGroupPeriod", "member_group_period_ns", _milliseconds),
+    ("timerWheelEnable", "timer_wheel_enable", _switch),
+    ("timerPrecisionMs", "timer_precision_ms", _integer),
+    ("timerMaxDelaySec", "timer_max_delay_sec", _integer),
+    ("timerFlushIntervalMs", "timer_flush_interval_ns", _milliseconds),
 )
 
 
@@ -335,6 +343,8 @@ def _checked(config: BrokerConfig) -> BrokerConfig:
     for name, attribute, convert in (*_PROPERTIES, *_PROPERTIES_5X):
         if convert is _milliseconds and getattr(config, attribute) < MS:
             raise ConfigurationError(f"{name}={getattr(config, attribute) // MS}: expected 1 or more")
+    if config.timer_precision_ms < 1:
+        raise ConfigurationError(f"timerPrecisionMs={config.timer_precision_ms}: expected 1 or more")
     for name, host in (
         ("brokerIP1", config.broker_ip),
         ("brokerIP2", config.broker_ip2),

@@ -6,7 +6,8 @@ Model (RocketMQ: ScheduleMessageService). The store keeps a message with DELAY=n
 its real topic and queue in its properties. From 1 s after the start on each level is looked at every 100 ms: a record
 that is due (store time + delay of the level) is put again under its real name, without waiting for flush or slave; only
 PUT_OK moves the level's offset on, or a refusal that will never change (RocketMQ would try that again for ever). The
-offsets are saved every 10 s, so a crash delivers up to 10 s of messages again. A record whose due time lies further
+offsets are saved every 10 s, so a crash delivers up to 10 s of messages again. Where a group keeps the log a level
+waits until a majority has its message; the other levels do not. A record whose due time lies further
 away than its level's delay (the wall clock went back) is delivered now.
 
 The look every 100 ms happens only while something is pending: the store tells of new schedule records.
@@ -68,6 +69,8 @@ class DelayedDelivery:
         self._levels_ms = levels_ms
         self.offsets: dict[int, int] = {}
         self._next_due_ms: dict[int, int] = {}
+        self._waiting: dict[int, object] = {}
+        """Levels whose record a group has not decided on yet."""
         self._is_started = False
         self._looking = False
         self.delivered = 0
@@ -97,6 +100,7 @@ class DelayedDelivery:
     def stop(self, env: Environment) -> None:
         """Deliver nothing more."""
         self._is_started = self._looking = False
+        self._waiting.clear()
         env.cancel_timer(_LOOK_KEY)
 
     def arrived(self, env: Environment) -> None:
@@ -129,6 +133,8 @@ class DelayedDelivery:
 
     def _deliver_level(self, env: Environment, level: int) -> bool:
         """Put what is due; True if the level still holds something."""
+        if level in self._waiting:
+            return True
         now_ms = env.wall()
         while self._offset(level) < self._store.max_offset(SCHEDULE_TOPIC, level - 1):
             records = self._due_records(env, level, now_ms)
@@ -161,9 +167,28 @@ class DelayedDelivery:
         return due
 
     def _put_back(self, env: Environment, level: int, record: Message) -> bool:
-        """Deliver one record; the level moves on only for PUT_OK (RocketMQ: syncDeliver)."""
+        """Deliver one record; whether its level may go on at once (RocketMQ: syncDeliver)."""
         request = _restored(record)
-        status = self._put(env, request) if request is not None else None
+        if request is None:
+            return self._ended(env, level, record, None)
+        wait = self._waiting[level] = object()
+        goes_on = is_later = False
+
+        def stored(env: Environment, result: PutResult) -> None:
+            nonlocal goes_on
+            if self._waiting.get(level) is not wait:
+                return  # we have stopped meanwhile
+            del self._waiting[level]
+            goes_on = self._ended(env, level, record, result.status)
+            if is_later and goes_on:
+                self._deliver_level(env, level)
+
+        self._store.put(env, request, stored)
+        is_later = True
+        return goes_on
+
+    def _ended(self, env: Environment, level: int, record: Message, status: PutStatus | None) -> bool:
+        """The level moves on only for what is settled; whether it does."""
         if status not in _SETTLED:
             return False
         if status is not PutStatus.PUT_OK:
@@ -173,12 +198,6 @@ class DelayedDelivery:
         self.version.changed()
         self.delivered += status is PutStatus.PUT_OK
         return True
-
-    def _put(self, env: Environment, request: PutRequest) -> PutStatus | str:
-        """``""`` where the store has not decided at once."""
-        results: list[PutResult] = []
-        self._store.put(env, request, lambda _env, result: results.append(result))
-        return results[0].status if results else ""
 
 
 def _restored(record: Message) -> PutRequest | None:

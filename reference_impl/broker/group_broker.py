@@ -12,8 +12,8 @@ are worked off one after the other:
 
     becoming    slave                                        master
     brokerId    digits of dLegerSelfId behind its letter, + 1  0
-    stops       delayed messages, transaction checks         copying the master's tables
-    starts      copying the master's tables                  the same, from delayOffset.json
+    stops       delayed messages, timers, checks             copying the master's tables
+    starts      copying the master's tables                  the same, from delayOffset.json and timercheck
     numbers     –                                            of all queues, from what is dispatched
     tells       every NameServer, one-way                    the same
 
@@ -21,7 +21,7 @@ Before the first role the broker has id −1, registers nothing by itself for te
 is busy. The address of the master comes with the answer to a periodic registration only, up to 30 s after the change,
 so that a new slave copies no tables until then (as RocketMQ).
 
-The member has a port of its own, its address in ``dLegerPeers``. There is no HA port. Limits: no POP, no timers.
+The member has a port of its own, its address in ``dLegerPeers``. There is no HA port. Limits: no POP.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ EXCHANGE_BROKER_HA_INFO, and used at once). NameServers may also say so by thems
 
 Notes: ``acting_master_begins`` and ``acting_master_ends`` of a slave whose id became, or no longer is, the smallest.
 
-Limits. A slave whose id is the smallest delivers no delayed messages, asks about no transactions and revives no POP
-messages: without an escape to another master, which is not built, such puts fail in RocketMQ, too.
+Limits. A slave whose id is the smallest delivers no delayed messages and no timers, asks about no transactions and
+revives no POP messages: without an escape to another master, which is not built, such puts fail in RocketMQ, too.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ OnMembers = Callable[[Environment, Members | None], None]
 
 CALL_TIMEOUT_NS: Final = 3_000 * MS
 FIRST_NS: Final = 1_000 * MS
-TIMER_CHECKPOINT_BYTES: Final = 7 * 8
-"""RocketMQ: TimerCheckpoint#encode: four positions and a data version, an int64 each."""
 
 _HEARTBEAT, _MEMBERS = (("members", name) for name in ("heartbeat", "ask"))
 
@@ -67,13 +65,10 @@ class MemberGroup:
 
     def handlers(self) -> dict[int, Handler]:
         """By request code; brokers of 5.x have them whether or not they may act."""
-        handlers: dict[int, Handler] = {
+        return {
             RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE: self._notified,
             RequestCode.EXCHANGE_BROKER_HA_INFO: self._exchange,
         }
-        if self._config.acts and self._config.is_slave:
-            handlers[RequestCode.GET_TIMER_CHECK_POINT] = self._timers
-        return handlers
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -219,11 +214,6 @@ class MemberGroup:
             )
             return Command(ResponseCode.SUCCESS, fields)
         return Command(ResponseCode.SUCCESS, {})
-
-    def _timers(self, env: Environment, link: Link, request: Command) -> Command:
-        """60: the checkpoint of timers that have never begun, with a version older than any, so that nobody takes it
-        over. A returning master of 5.3.3 asks each slave for it, and without an answer stays isolated for ever."""
-        return Command(ResponseCode.SUCCESS, body=bytes(TIMER_CHECKPOINT_BYTES))
 
     def _notified(self, env: Environment, link: Link, request: Command) -> Command:
         """905."""

@@ -1,15 +1,21 @@
-"""What 5.x brokers are asked besides: one topic (351), one group (352); and what of theirs is not built here.
+"""What 5.x brokers are asked besides: one topic (351), one group (352), a group's topics (343) and what it wants of one
+(345); and what of theirs is not built here.
 
 Question: a 5.x client asks for something that 4.9 does not know. Is it served, and if not, does the answer say what it
 was?
 
-Model (RocketMQ 5.3.3: AdminBrokerProcessor#getTopicConfig, #getSubscriptionGroup). With ``release=5.3.3``:
+Model (RocketMQ 5.3.3: AdminBrokerProcessor#getTopicConfig, #getSubscriptionGroup, #queryTopicsByConsumer,
+#querySubscriptionByConsumer). With ``release=5.3.3``:
 
+    343   the topics in which a group has committed      none for a group that nobody knows
+    345   what a group that is online wants of a topic   no ``subscriptionData`` where it wants nothing, or is not there
     351   the configuration of one topic                 17 where there is none
     352   that of one group, which is made if groups are made by themselves
 
-:data:`UNBUILT` are refused with code 3 as any unknown request is, by name. Messages with a property of
-:data:`TIMERS` are refused as by a broker with ``timerWheelEnable=false``; 4.9 takes no notice of these properties.
+The checkpoint of timers (60) is told by every broker, by one without a wheel as zeros, which nobody takes over: a
+returning master of 5.3.3 asks each slave for it, and without an answer stays isolated for ever.
+
+:data:`UNBUILT` are refused with code 3 as any unknown request is, by name.
 
 Limits. No attributes of topics and groups, no static topics (their queues are mapped nowhere).
 """
@@ -20,7 +26,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from reference_impl.broker.state import State
+from reference_impl.broker.statistics import subscription_data
 from reference_impl.environment import Environment, Link
+from reference_impl.wire.bodies import TopicList
 from reference_impl.wire.codes import RequestCode, ResponseCode
 from reference_impl.wire.dialect import write_json
 from reference_impl.wire.fields import RequestRefused, text
@@ -39,13 +47,10 @@ UNBUILT: Final[Mapping[RequestCode, str]] = {
     RequestCode.QUERY_ASSIGNMENT: "queues that the broker assigns",
     RequestCode.SET_MESSAGE_REQUEST_MODE: "queues that the broker assigns",
     RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC: "static topics",
-    RequestCode.RECALL_MESSAGE: "timers",
+    RequestCode.RECALL_MESSAGE: "recalling a message",
     RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: "groups that are forbidden a topic",
 }
 """Requests of 5.x that are not served here, and what they are about."""
-
-TIMERS: Final = ("TIMER_DELIVER_MS", "TIMER_DELAY_SEC", "TIMER_DELAY_MS")
-NO_TIMERS: Final = "accurate timer message is not enabled, timerWheelEnable is false"
 
 
 class Of5x:
@@ -59,10 +64,27 @@ class Of5x:
         if not self._state.config.is_5x:
             return {}
         served: dict[int, Handler] = {
+            int(RequestCode.QUERY_TOPICS_BY_CONSUMER): self.topics_of_group,
+            int(RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER): self.subscription,
             int(RequestCode.GET_TOPIC_CONFIG): self.topic,
             int(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG): self.group,
+            int(RequestCode.GET_TIMER_CHECK_POINT): self.timers,
         }
         return {**dict.fromkeys(map(int, UNBUILT), self.refuse), **served}
+
+    def topics_of_group(self, env: Environment, link: Link, request: Command) -> Command:
+        """343."""
+        topics = self._state.offsets.topics_of(text(request, "group"))
+        return Command(ResponseCode.SUCCESS, {}, write_json(TopicList(self._state.config.address, topics)))
+
+    def subscription(self, env: Environment, link: Link, request: Command) -> Command:
+        """345."""
+        name, topic = text(request, "group"), text(request, "topic")
+        group = self._state.clients.consumers.get(name)
+        wanted = group.subscriptions.get(topic) if group is not None else None
+        body: dict[str, object] = {"group": name}
+        body |= {"subscriptionData": subscription_data(wanted)} if wanted is not None else {}
+        return Command(ResponseCode.SUCCESS, {}, write_json(body | {"topic": topic}))
 
     def topic(self, env: Environment, link: Link, request: Command) -> Command:
         """351."""
@@ -80,17 +102,15 @@ class Of5x:
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {name}")
         return Command(ResponseCode.SUCCESS, {}, _with_attributes(write_json(found)))
 
+    def timers(self, env: Environment, link: Link, request: Command) -> Command:
+        """60."""
+        return Command(ResponseCode.SUCCESS, {}, self._state.timers.checkpoint())
+
     def refuse(self, env: Environment, link: Link, request: Command) -> Command:
         """By name."""
         code = RequestCode(request.code)
         remark = f" request type {request.code} not supported: {code.name}, {UNBUILT[code]} is not built"
         return Command(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
-
-
-def refuse_timers(properties: Mapping[str, str]) -> None:
-    """Code 1 for a message that wants an arbitrary delay."""
-    if any(name in properties for name in TIMERS):
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, NO_TIMERS)
 
 
 def _with_attributes(body: bytes) -> bytes:

@@ -17,8 +17,8 @@ What fails is begun again after a second, a master's round with the slave that f
 Versions. A fresh master, whose tables begin now, counts as newer than a slave with less than 500 commits: it keeps its
 own nothing, as in RocketMQ.
 
-Limits. ``skipPreOnline`` leaves all of this out. The checkpoint of 5.x's timers is not copied (there are none here). A
-NameServer that still lists our own id is not believed in that.
+Limits. ``skipPreOnline`` leaves all of this out. The checkpoint of timers is not taken from a slave, which delivers
+none. A NameServer that still lists our own id is not believed in that.
 """
 
 from __future__ import annotations

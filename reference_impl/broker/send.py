@@ -9,7 +9,8 @@ store decides, and its status becomes the answer's code. Codes 0, 10, 11 and 12 
 queue and offset; the region and trace fields stand in every answer but those to exceptions.
 
 ``batch`` decides what the body is, not the request code, and a negative queue id means any queue. A transactional
-message is stored as a half (:mod:`~reference_impl.broker.transactions`).
+message is stored as a half (:mod:`~reference_impl.broker.transactions`), one that wants a time of its own is parked
+(:mod:`~reference_impl.broker.timers`).
 
 Limits. Topic permissions are not looked at, as in RocketMQ: clients go by the route.
 """
@@ -21,8 +22,8 @@ from typing import Final
 
 import msgspec
 
-from reference_impl.broker.of_5x import refuse_timers
 from reference_impl.broker.state import State
+from reference_impl.broker.timers import parked
 from reference_impl.broker.topics import (
     DEAD_LETTER_PREFIX,
     FORBIDDEN_TOPICS,
@@ -39,7 +40,6 @@ from reference_impl.wire.frame import Command
 from reference_impl.wire.message import (
     MULTI_TAGS,
     offset_message_id,
-    parse_properties,
 )
 from reference_impl.wire.remoting import Handler
 
@@ -154,7 +154,7 @@ class Sends:
         header = read_header(request)
         try:
             put = self._put_request(env, link, request, header)
-            record = self._half(put) if is_half(put) else put
+            record = self._half(put) if is_half(put) else parked(put, env.wall(), self._state.config)
         except RequestRefused as refusal:
             return Command(refusal.code, self._fields, remark=refusal.remark)
 
@@ -175,8 +175,6 @@ class Sends:
         """What to store, after all checks; :class:`RequestRefused` with the code of the first that failed."""
         topic = self._checked_topic(env, link, header)
         name, queue_id = header.topic, header.queue_id
-        if self._state.config.is_5x and "TIMER_" in header.properties:
-            refuse_timers(parse_properties(header.properties))
         if not header.batch:
             name, queue_id = self._after_retries(env, request, header)
         if queue_id < 0:

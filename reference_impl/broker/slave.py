@@ -98,6 +98,10 @@ class TablesOfSlave:
             self._state.delays.take(read_delay_offsets(text.encode()), read_data_version(text.encode()))
         self._state.files.delays.save(env, text)
 
+    def take_timers(self, env: Environment, checkpoint: bytes) -> None:
+        """Write timercheck (5.x)."""
+        self._state.timers.take(env, checkpoint)
+
     def take_groups(self, env: Environment, table: SubscriptionGroupTable) -> None:
         """Replace subscriptionGroup.json where the master's version is another."""
         if self._state.groups.take(table):

@@ -23,6 +23,7 @@ from reference_impl.broker.mornings import Mornings
 from reference_impl.broker.offsets import ConsumerOffsets
 from reference_impl.broker.rates import Rates
 from reference_impl.broker.throughput import Throughput
+from reference_impl.broker.timer_wheel import TimerWheel
 from reference_impl.broker.topics import TopicTable
 from reference_impl.environment import Environment
 from reference_impl.store.config_file import ConfigFile
@@ -69,6 +70,7 @@ class State:
     topics: TopicTable
     groups: GroupTable
     delays: DelayedDelivery
+    timers: TimerWheel
     files: Files
     announce: Done
     offsets: ConsumerOffsets = field(init=False)

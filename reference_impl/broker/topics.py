@@ -22,6 +22,7 @@ import msgspec
 
 from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.pretty import pretty
+from reference_impl.broker.timers import TIMER_TOPIC
 from reference_impl.store.delay import SCHEDULE_TOPIC
 from reference_impl.wire.bodies import (
     PERM_INHERIT,
@@ -243,6 +244,7 @@ def _system_topics(config: BrokerConfig) -> list[TopicConfig]:
         _topic(SCHEDULE_TOPIC, len(config.delay_levels)),
         _topic(f"{config.cluster_name}_REPLY_TOPIC", 1),
         *([_topic(MEMBER_TOPIC_PREFIX + config.broker_name, 1, PERM_INHERIT)] if config.is_5x else []),
+        *([_topic(TIMER_TOPIC, 1)] if config.is_5x and config.timer_wheel_enable else []),
     ]
     return topics
 

@@ -66,14 +66,17 @@ class TransactionCheck:
     def __init__(self, state: State) -> None:
         self._state = state
         self._turns: dict[str, int] = {}
+        self._walk: _Walk | None = None
 
     def start(self, env: Environment) -> None:
         """The first walk comes after one interval."""
         env.set_timer(_TIMER, self._state.config.transaction_check_interval_ns)
 
     def stop(self, env: Environment) -> None:
-        """No further walk."""
+        """No further walk, and no step of one."""
         env.cancel_timer(_TIMER)
+        if self._walk is not None:
+            self._walk.is_over = True
 
     def on_timer(self, env: Environment, key: Hashable) -> bool:
         """Whether the timer was ours."""
@@ -81,8 +84,9 @@ class TransactionCheck:
             return False
         env.set_timer(_TIMER, self._state.config.transaction_check_interval_ns)
         self._state.internal_topic(env, HALF_TOPIC, 1)
-        if self._state.store.is_writable:
-            _Walk(self._state, env, self._ask).run()
+        if self._state.store.is_writable and (self._walk is None or self._walk.is_over):
+            self._walk = _Walk(self._state, env, self._ask)
+            self._walk.run()
         return True
 
     def _ask(self, env: Environment, half: Message) -> None:
@@ -162,94 +166,114 @@ class _Ops:
 
 
 class _Walk:
-    """One walk over the halves."""
+    """One walk over the halves. What it puts into the store may be decided later, if a group keeps the log: it goes on
+    then, and does nothing more once it is dropped."""
 
     def __init__(self, state: State, env: Environment, ask: Callable[[Environment, Message], None]) -> None:
         self._state, self._env, self._ask = state, env, ask
         self._began_ms = env.wall()
         self._reserved_ms = state.store.config.file_reserved_time_hours * _HOUR_MS
-        self._first = _committed(state, HALF_TOPIC)
+        self._first = self._reached = _committed(state, HALF_TOPIC)
         self._ops = _Ops(state, env, self._first)
+        self._following: int | None = None
+        self._is_going = False
+        self.is_over = False
 
-    def run(self) -> None:
-        """Look at one half after the other; commit how far it got."""
-        offset = self._first
-        while (following := self._pass(offset)) is not None:
-            offset = following
-        if offset != self._first:
-            self._state.offsets.commit(GROUP, HALF_TOPIC, QUEUE, offset)
+    def run(self, offset: int | None = None) -> None:
+        """Look at one half after the other, from *offset*; commit how far it got."""
+        self._following = self._first if offset is None else offset
+        if self._is_going:
+            return  # decided at once: the loop below has it
+        self._is_going = True
+        while self._following is not None and not self.is_over:
+            self._reached, self._following = self._following, None
+            self._pass(self._reached)
+        self._is_going = False
+
+    def _end(self) -> None:
+        """Here it ends; how far it got is committed."""
+        self.is_over = True
+        if self._reached != self._first:
+            self._state.offsets.commit(GROUP, HALF_TOPIC, QUEUE, self._reached)
         began, done = self._ops.progress()
         if done != began or done != _committed(self._state, OP_TOPIC):
             self._state.offsets.commit(GROUP, OP_TOPIC, QUEUE, done)
 
-    def _pass(self, offset: int) -> int | None:
-        """The next offset to look at; ``None`` where the walk ends."""
+    def _pass(self, offset: int) -> None:
+        """What is at *offset*: on to the next one, or the end."""
         if self._ops.ended(offset):
-            return offset + 1
+            return self.run(offset + 1)
         found = self._state.store.get(self._env, HALF_TOPIC, QUEUE, offset, 1)
-        if found is None or not found.records:
-            is_gone = found is not None and found.status is not GetStatus.OFFSET_OVERFLOW_ONE
-            return found.next_offset if is_gone and found and found.next_offset > offset else None
-        half = decode_record(found.records[0])
-        return self._judge(half)
+        if found is not None and found.records:
+            return self._judge(decode_record(found.records[0]))
+        is_gone = found is not None and found.status is not GetStatus.OFFSET_OVERFLOW_ONE
+        if is_gone and found and found.next_offset > offset:
+            return self.run(found.next_offset)
+        return self._end()
 
-    def _judge(self, half: Message) -> int | None:
+    def _judge(self, half: Message) -> None:
         """The table above, for a half that nobody has ended."""
         state, following = self._state, half.queue_offset + 1
         properties = half.property_map()
         times = java_number(properties.get(PROPERTY_CHECK_TIMES), 64) or 0
         age_ms = self._began_ms - half.born_timestamp
         if times >= state.config.transaction_check_max or age_ms > self._reserved_ms:
-            self._give_up(half)
-            return following
-        if half.store_timestamp >= self._began_ms:
-            return None
+            return self._give_up(half)
         immunity_ms = _immunity_ms(properties, state.config.transaction_timeout_ms)
-        if immunity_ms is None and 0 <= age_ms < state.config.transaction_timeout_ms:
-            return None
+        is_young = immunity_ms is None and 0 <= age_ms < state.config.transaction_timeout_ms
+        if half.store_timestamp >= self._began_ms or is_young:
+            return self._end()
         if immunity_ms is not None and age_ms < immunity_ms:
-            return following if self._put_off(half, properties) else None
+            return self._put_off(half, properties)
         properties[PROPERTY_CHECK_TIMES] = str(times + 1)
-        copy = self._put_back(half, properties)
-        if copy is None:
-            return None
-        self._ask(self._env, copy)
-        return following
 
-    def _put_off(self, half: Message, properties: dict[str, str]) -> bool:
+        def copied(copy: Message) -> None:
+            self._ask(self._env, copy)
+            self.run(following)
+
+        return self._put_back(half, properties, copied)
+
+    def _put_off(self, half: Message, properties: dict[str, str]) -> None:
         """A half in its own immunity time: ended meanwhile, or put at the end once more, with its first place."""
+        following = half.queue_offset + 1
         first = java_number(properties.get(PROPERTY_FIRST_QUEUE_OFFSET), 64)
         if first is not None and self._ops.ended(first):
-            return True
+            return self.run(following)
         properties.setdefault(PROPERTY_FIRST_QUEUE_OFFSET, str(half.queue_offset))
-        return self._put_back(half, properties) is not None
+        return self._put_back(half, properties, lambda _copy: self.run(following))
 
-    def _put_back(self, half: Message, properties: dict[str, str]) -> Message | None:
-        """The half at the end of its queue with these properties; ``None`` where the store refuses.
+    def _put_back(self, half: Message, properties: dict[str, str], then: Callable[[Message], None]) -> None:
+        """The half at the end of its queue with these properties; the walk ends where the store refuses.
 
-        What is returned has the places of the new copy, but the store time of the old one, and WAIT=false in its text,
-        which the copy has not (RocketMQ: putBackHalfMsgQueue changes the message that it read)."""
-        result = self._put(_copy(half, HALF_TOPIC, QUEUE, java_text(properties)))
-        if result.status is not PutStatus.PUT_OK:
-            return None
-        return msgspec.structs.replace(
-            half,
-            queue_offset=result.queue_offset,
-            physical_offset=result.physical_offset,
-            properties=java_text(properties | {PROPERTY_WAIT: "false"}),
-        )
+        *then* is given the places of the new copy, but the store time of the old one, and WAIT=false in its text, which
+        the copy has not (RocketMQ: putBackHalfMsgQueue changes the message that it read)."""
+
+        def stored(result: PutResult) -> None:
+            if result.status is not PutStatus.PUT_OK:
+                return self._end()
+            text = java_text(properties | {PROPERTY_WAIT: "false"})
+            places = {"queue_offset": result.queue_offset, "physical_offset": result.physical_offset}
+            return then(msgspec.structs.replace(half, properties=text, **places))
+
+        self._put(_copy(half, HALF_TOPIC, QUEUE, java_text(properties)), stored)
 
     def _give_up(self, half: Message) -> None:
         """RocketMQ: DefaultTransactionalMessageCheckListener#resolveDiscardMsg."""
-        self._state.internal_topic(self._env, GIVEN_UP_TOPIC, 1)
-        self._put(_copy(half, GIVEN_UP_TOPIC, QUEUE, half.properties))
-        self._env.note("transaction_given_up", half=half.queue_offset)
 
-    def _put(self, request: PutRequest) -> PutResult:
-        """Nobody is waited for, so the store has decided on return."""
-        results: list[PutResult] = []
-        self._state.store.put(self._env, request, lambda env, result: results.append(result))
-        return results[0]
+        def stored(_result: PutResult) -> None:
+            self._env.note("transaction_given_up", half=half.queue_offset)
+            self.run(half.queue_offset + 1)
+
+        self._state.internal_topic(self._env, GIVEN_UP_TOPIC, 1)
+        self._put(_copy(half, GIVEN_UP_TOPIC, QUEUE, half.properties), stored)
+
+    def _put(self, request: PutRequest, then: Callable[[PutResult], None]) -> None:
+        def stored(env: Environment, result: PutResult) -> None:
+            self._env = env
+            if not self.is_over:
+                then(result)
+
+        self._state.store.put(self._env, request, stored)
 
 
 def _copy(half: Message, topic: str, queue_id: int, properties: str) -> PutRequest:

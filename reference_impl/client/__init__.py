@@ -13,6 +13,7 @@ from reference_impl.client.model import (
     SendResult,
     TopicRoute,
 )
+from reference_impl.client.orderly import OrderlyConsumer
 from reference_impl.client.producer import Producer, ProducerSettings
 from reference_impl.client.push import PushConsumer, PushSettings
 from reference_impl.client.requesting import Replier, Requester
@@ -27,6 +28,7 @@ __all__ = [
     "Message",
     "MessageQueue",
     "Observer",
+    "OrderlyConsumer",
     "Producer",
     "ProducerSettings",
     "PullConsumer",

@@ -69,7 +69,8 @@ class Part:
         """Add our group to the heartbeat."""
 
     def on_request(self, env: Environment, link: Link, request: Command) -> bool:
-        """A broker asks or tells something; whether it was for us (all such requests are one-way)."""
+        """A broker tells something; whether it was for us. All such requests are one-way but for a reply, which the
+        client answers."""
         return False
 
     def progress(self, group: str, topic: str) -> Mapping[MessageQueue, int]:
@@ -177,7 +178,10 @@ class Client:
         if request.code == RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
             return self._status(request.fields.get("group", ""), request.fields.get("topic", ""))
         taken = [part.on_request(env, link, request) for part in self.parts]  # a notice concerns every group
-        return None if any(taken) else not_supported(request)
+        if not any(taken):
+            return not_supported(request)
+        is_answered = request.code == RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT
+        return Command(ResponseCode.SUCCESS) if is_answered else None
 
     def _status(self, group: str, topic: str) -> Command:
         """RocketMQ: ClientRemotingProcessor#getConsumeStatus."""

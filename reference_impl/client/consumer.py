@@ -42,6 +42,8 @@ OnPull = Callable[[Environment, PullOutcome], None]
 """Called for every finished pull."""
 
 COMMIT, SUSPEND, SUBSCRIPTION = 1, 2, 4
+TAG, SQL92 = "TAG", "SQL92"
+"""Kinds of expressions (RocketMQ: ExpressionType)."""
 MASTER_ID: Final = 0
 RETRY_PREFIX: Final = "%RETRY%"
 UNKNOWN: Final = -1
@@ -94,6 +96,10 @@ class PullConsumer(Part):
         """Version of the subscription that the last heartbeat told; a broker refuses pulls with a newer one."""
         self.expressions: dict[str, str] = {}
         """Tag expressions of topics that differ from ``settings.expression``."""
+        self.conditions: frozenset[str] = frozenset()
+        """Topics whose expression is a condition in SQL92: the broker alone decides."""
+        self.pause_ns: Callable[[MessageQueue], int] = lambda _queue: 0
+        """How long the next pull of a queue has to wait: it is asked again then."""
         self._positions: dict[MessageQueue, _Position] = {}
         self._left: dict[MessageQueue, int] = {}
         """Where queues were left whose offsets are our own."""
@@ -274,8 +280,11 @@ class PullConsumer(Part):
     # --- one pull ---------------------------------------------------------------------------------------------------
 
     def _pull(self, env: Environment, queue: MessageQueue, position: _Position) -> None:
-        target = self.client.routes.reader(queue.broker_name, position.broker_id)
         epoch, offset, started_ns = position.epoch, position.offset, env.now()
+        if (pause_ns := self.pause_ns(queue)) > 0:
+            self._later(env, queue, epoch, pause_ns)
+            return
+        target = self.client.routes.reader(queue.broker_name, position.broker_id)
         if target is None:
             self.client.routes.refresh(env, queue.topic)
             self._later(env, queue, epoch, self.settings.failure_pause_ns)
@@ -318,7 +327,7 @@ class PullConsumer(Part):
             "commitOffset": str(position.committed if commits else 0),
             "suspendTimeoutMillis": str(self.settings.suspend_ns // MS),
             "subVersion": str(self.sub_version),
-            "expressionType": "TAG",
+            "expressionType": SQL92 if queue.topic in self.conditions else TAG,
             "bname": queue.broker_name,
         }
         if in_request:
@@ -370,8 +379,8 @@ class PullConsumer(Part):
             return DAMAGED_ANSWER, (), str(error)
 
     def _wants(self, topic: str, message: Message) -> bool:
-        """The broker compares hashes only; the text decides here."""
-        tags = _tags(self._expression(topic))
+        """Of tags the broker compares hashes only; the text decides here."""
+        tags = None if topic in self.conditions else _tags(self._expression(topic))
         return tags is None or message.property_map().get(PROPERTY_TAGS, "") in tags
 
     def _expression(self, topic: str) -> str:

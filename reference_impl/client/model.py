@@ -161,3 +161,15 @@ class Observer:
 
     def on_assigned(self, env: Environment, group: str, queues: tuple[MessageQueue, ...]) -> None:
         """A rebalance gave this consumer exactly these queues."""
+
+    def on_locking(self, env: Environment, number: int, queues: tuple[MessageQueue, ...], address: Address) -> None:
+        """The locks of these queues are asked for, or asked for again."""
+
+    def on_locked(self, env: Environment, number: int, status: str, granted: frozenset[MessageQueue]) -> None:
+        """That call ended; with any status but OK nothing was granted or refused."""
+
+    def on_unlocking(self, env: Environment, number: int, queues: tuple[MessageQueue, ...], address: Address) -> None:
+        """The locks of these queues are given back."""
+
+    def on_unlocked(self, env: Environment, number: int, status: str) -> None:
+        """That call ended; ``ONE_WAY``: nobody waits for an answer."""

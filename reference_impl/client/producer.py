@@ -47,6 +47,9 @@ from reference_impl.wire.remoting import Answer, CallFailed
 OnResult = Callable[[Environment, SendResult], None]
 """Called exactly once a send, also for failures, and never from within ``send`` itself."""
 
+Select = Callable[[Sequence[MessageQueue]], MessageQueue]
+"""Which of a topic's queues a message is for (RocketMQ: MessageQueueSelector)."""
+
 RETRY_CODES_4_9: Final = frozenset({1, 14, 16, 17, 204, 205})
 RETRY_CODES_5: Final = RETRY_CODES_4_9 | {2, 1500}
 _COMPRESSION_LEVEL: Final = 5
@@ -128,6 +131,14 @@ class Producer(Part):
         body, sys_flag = self._packed(message.body)
         request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall())
         return self._begin(env, message.topic, request, unique_key, on_result, queue)
+
+    def send_selected(self, env: Environment, message: Message, select: Select, on_result: OnResult) -> int:
+        """Send once, to the queue that *select* chooses of those that the topic has now (RocketMQ: sendSelectImpl)."""
+        self._check(message.topic, message.body)
+        properties, unique_key = self._properties(env, message)
+        body, sys_flag = self._packed(message.body)
+        request = self._requests(message.topic, body, properties, sys_flag, message.flag, env.wall())
+        return self._begin(env, message.topic, request, unique_key, on_result, None, select)
 
     def send_again(self, env: Environment, message: Message, tries: int, tries_max: int, on_result: OnResult) -> int:
         """A consumer's message to its retry topic: the broker counts the tries and gives up at *tries_max*."""
@@ -296,10 +307,17 @@ class Producer(Part):
         unique_key: str,
         on_result: OnResult,
         queue: MessageQueue | None,
+        select: Select | None = None,
     ) -> int:
         self._sends += 1
         send = _Send(self._sends, topic, request, unique_key, on_result, queue, env.now())
-        self._with_route(env, topic, lambda env: self._attempt(env, send))
+
+        def routed(env: Environment) -> None:
+            queues = self.client.routes.publish_queues(topic)
+            send.fixed = select(queues) if select and queues else send.fixed
+            self._attempt(env, send)
+
+        self._with_route(env, topic, routed)
         return send.number
 
     def _attempt(self, env: Environment, send: _Send) -> None:

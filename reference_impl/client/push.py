@@ -17,8 +17,9 @@ oldest message which is not yet done.
 
 With ``broadcast`` every member reads every queue, offsets are its own, and what the application refuses is gone.
 
-Limits. Not ordered. The application takes no time. A queue whose offset was moved goes on after 10 s (RocketMQ drops it
-and waits for the next rebalance). Offsets of a broadcast live as long as the process (RocketMQ: in a local file).
+Limits. Not ordered (:mod:`~reference_impl.client.orderly` is). The application takes no time. A queue whose offset was
+moved goes on after 10 s (RocketMQ drops it and waits for the next rebalance). Offsets of a broadcast live as long as
+the process (RocketMQ: in a local file).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reference_impl.client.client import Client, Part
-from reference_impl.client.consumer import PullConsumer, PullSettings
+from reference_impl.client.consumer import SQL92, PullConsumer, PullSettings
 from reference_impl.client.model import Message, MessageQueue, PulledMessage, PullOutcome, SendResult
-from reference_impl.client.producer import Producer, ProducerSettings
+from reference_impl.client.producer import OnResult, Producer, ProducerSettings
 from reference_impl.client.status import STORED
 from reference_impl.environment import SECOND, Address, Environment, Link
 from reference_impl.wire.bodies import ConsumerIds, read_queue_offsets
@@ -61,16 +62,20 @@ FIRST_RETRY_LEVEL: Final = 3
 
 @dataclass(frozen=True)
 class PushSettings:
-    """RocketMQ: DefaultMQPushConsumer. ``subscriptions``: topic → tag expression."""
+    """RocketMQ: DefaultMQPushConsumer. ``subscriptions``: topic → tag expression, or for those of ``conditions`` one in
+    SQL92 (RocketMQ: MessageSelector.bySql)."""
 
     group: str
     subscriptions: Mapping[str, str]
+    conditions: frozenset[str] = frozenset()
     from_last: bool = True
     batch_size: int = 32
     reconsume_times_max: int = 16
     broadcast: bool = False
     confirm: bool = False
-    """Offsets are told in calls that are answered, not one-way."""
+    """Offsets are told, and locks given back, in calls that are answered, not one-way."""
+    suspend_ns: int = 1 * SECOND
+    """How long an orderly consumer leaves a queue alone whose message failed."""
 
 
 def allocate(queues: list[MessageQueue], members: list[str], me: str) -> list[MessageQueue]:
@@ -113,6 +118,7 @@ class PushConsumer(Part):
         client.parts.append(self)
         self._puller = PullConsumer(client, pulls, self._pulled)
         self._puller.expressions = dict(self.subscriptions)
+        self._puller.conditions = settings.conditions
         self._producer = Producer(client, ProducerSettings(INNER_PRODUCER_GROUP))
 
     # --- Part -------------------------------------------------------------------------------------------------------
@@ -179,9 +185,7 @@ class PushConsumer(Part):
         self._resets |= {queue: offset for queue, offset in told.items() if queue in self._puller.assigned()}
         for topic, queues in self._owned.items():
             self._owned[topic] = tuple(queue for queue in queues if queue not in self._resets)
-        kept = [queue for owned in self._owned.values() for queue in owned]
-        self._undone = {queue: undone for queue, undone in self._undone.items() if queue in kept}
-        self._puller.assign(env, dict.fromkeys(kept, -1))
+        self._keep(env)
         env.set_timer(self._reset_key, RESET_PAUSE_NS)
 
     def _end_reset(self, env: Environment) -> None:
@@ -201,7 +205,9 @@ class PushConsumer(Part):
                 group_name=self.settings.group,
                 message_model="BROADCASTING" if self.settings.broadcast else "CLUSTERING",
                 subscription_data_set=[
-                    _subscription(topic, expression, self._puller.sub_version)
+                    _subscription(
+                        topic, expression, self._puller.sub_version, is_condition=topic in self.settings.conditions
+                    )
                     for topic, expression in self.subscriptions.items()
                 ],
             )
@@ -250,12 +256,17 @@ class PushConsumer(Part):
         if self._owned[topic] == queues:
             return
         self._owned[topic] = queues
-        wanted = [queue for owned in self._owned.values() for queue in owned]
-        self._undone = {queue: undone for queue, undone in self._undone.items() if queue in wanted}
         self._puller.sub_version = max(env.wall(), self._puller.sub_version)
         self.client.heartbeat(env)
-        self._puller.assign(env, dict.fromkeys(wanted, -1))
-        self.client.observer.on_assigned(env, self.settings.group, tuple(wanted))
+        kept = self._keep(env)
+        self.client.observer.on_assigned(env, self.settings.group, tuple(kept))
+
+    def _keep(self, env: Environment) -> list[MessageQueue]:
+        """Read what is owned and nothing else; what is let go has its offset told first."""
+        kept = [queue for owned in self._owned.values() for queue in owned]
+        self._undone = {queue: undone for queue, undone in self._undone.items() if queue in kept}
+        self._puller.assign(env, dict.fromkeys(kept, -1))
+        return kept
 
     # --- consuming --------------------------------------------------------------------------------------------------
 
@@ -316,6 +327,10 @@ class PushConsumer(Part):
             else:
                 env.set_timer(("push", self.settings.group, "again", message.queue, message.queue_offset), AGAIN_NS)
 
+        self._to_retry_topic(env, message, message.reconsume_times + 1, ended)
+
+    def _to_retry_topic(self, env: Environment, message: PulledMessage, times: int, ended: OnResult) -> None:
+        """A copy, with the count that it is to have; a broker that finds this too many makes it a dead letter."""
         properties = {
             PROPERTY_RETRY_TOPIC: message.queue.topic,
             PROPERTY_ORIGIN_MESSAGE_ID: message.message_id,
@@ -323,7 +338,7 @@ class PushConsumer(Part):
             PROPERTY_DELAY: str(FIRST_RETRY_LEVEL + message.reconsume_times),
         }
         copy = Message(self._retry_topic, message.body, properties)
-        self._producer.send_again(env, copy, message.reconsume_times + 1, self.settings.reconsume_times_max, ended)
+        self._producer.send_again(env, copy, times, self.settings.reconsume_times_max, ended)
 
     def _again(self, env: Environment, queue: MessageQueue, offset: int) -> None:
         """Nobody took it: the application gets it once more, if the queue is still ours."""
@@ -338,7 +353,9 @@ class PushConsumer(Part):
             self._send_back(env, once_more)
 
 
-def _subscription(topic: str, expression: str, version: int) -> SubscriptionData:
+def _subscription(topic: str, expression: str, version: int, *, is_condition: bool) -> SubscriptionData:
+    if is_condition:
+        return SubscriptionData(expression_type=SQL92, sub_string=expression, sub_version=version, topic=topic)
     tags = [tag for part in expression.split("||") if (tag := part.strip())]
     tags = [] if tags == ["*"] else tags
     return SubscriptionData(

@@ -15,15 +15,21 @@ from difflib import get_close_matches
 from typing import Final
 
 from reference_impl.broker import Broker
+from reference_impl.client import Client
 from reference_impl.defects.acknowledging import ACKNOWLEDGING
 from reference_impl.defects.administering import ADMINISTERING
 from reference_impl.defects.appending import APPENDING
-from reference_impl.defects.defect import Defect, Kind, StoreDefect
+from reference_impl.defects.catching_up import CATCHING_UP
+from reference_impl.defects.consuming_in_order import CONSUMING_IN_ORDER
+from reference_impl.defects.defect import Defect, Kind, Plantable, StoreDefect
 from reference_impl.defects.dying_file import DYING_FILE
 from reference_impl.defects.electing import ELECTING
 from reference_impl.defects.ending import ENDING
 from reference_impl.defects.forcing import FORCING
+from reference_impl.defects.group_disk import GROUP_DISK
+from reference_impl.defects.group_patience import GROUP_PATIENCE
 from reference_impl.defects.handing_out import HANDING_OUT
+from reference_impl.defects.handing_over import HANDING_OVER
 from reference_impl.defects.listing import LISTING
 from reference_impl.defects.members import MEMBERS
 from reference_impl.defects.queue_offsets import QUEUE_OFFSETS
@@ -32,10 +38,12 @@ from reference_impl.defects.recovering import RECOVERING
 from reference_impl.defects.registering import REGISTERING
 from reference_impl.defects.reporting import REPORTING
 from reference_impl.defects.retention import RETENTION
+from reference_impl.defects.rolling import ROLLING
 from reference_impl.defects.showing_early import SHOWING_EARLY
 from reference_impl.defects.slave_serves import SLAVE_SERVES
 from reference_impl.defects.slave_tables import SLAVE_TABLES
 from reference_impl.defects.tables import TABLES
+from reference_impl.defects.timing import TIMING
 from reference_impl.defects.transferring import TRANSFERRING
 from reference_impl.dledger.node import DLedgerNode
 from reference_impl.namesrv import NameServer
@@ -47,6 +55,7 @@ STORE: Final[dict[str, Defect]] = {
     **QUEUE_OFFSETS,
     **APPENDING,
     **RETENTION,
+    **ROLLING,
     **DYING_FILE,
     **TABLES,
 }
@@ -61,13 +70,21 @@ REPLICATION: Final[dict[str, Defect]] = {
 }
 """A master and its slave."""
 
-GROUPS: Final[dict[str, Defect]] = {**ELECTING, **SHOWING_EARLY, **READING_ENTRIES}
+GROUPS: Final[dict[str, Defect]] = {
+    **ELECTING,
+    **HANDING_OVER,
+    **CATCHING_UP,
+    **GROUP_DISK,
+    **GROUP_PATIENCE,
+    **SHOWING_EARLY,
+    **READING_ENTRIES,
+}
 """Members that elect their leader."""
 
 ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
 """Who finds whom."""
 
-CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT, **MEMBERS, **ENDING}
+CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT, **TIMING, **MEMBERS, **CONSUMING_IN_ORDER, **ENDING}
 """What consumers are given."""
 
 OPERATORS: Final[dict[str, Defect]] = ADMINISTERING
@@ -76,9 +93,17 @@ OPERATORS: Final[dict[str, Defect]] = ADMINISTERING
 DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **GROUPS, **ROUTING, **CONSUMERS, **OPERATORS}
 
 
-def plant(role: Broker | NameServer | DLedgerNode, names: Iterable[str]) -> None:
+_KINDS: Final[tuple[tuple[type, Kind], ...]] = (
+    (Broker, "broker"),
+    (NameServer, "namesrv"),
+    (DLedgerNode, "dledger"),
+    (Client, "client"),
+)
+
+
+def plant(role: Plantable, names: Iterable[str]) -> None:
     """Give *role*, which was just built, these bugs; ``ValueError`` for one that such a node cannot have."""
-    node: Kind = "broker" if isinstance(role, Broker) else "namesrv" if isinstance(role, NameServer) else "dledger"
+    node = next(kind for own, kind in _KINDS if isinstance(role, own))
     for name in sorted(checked_defects(names, node)):
         DEFECTS[name].plant_in(role)
 

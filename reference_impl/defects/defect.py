@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from reference_impl.broker import Broker
+from reference_impl.client import Client
 from reference_impl.dledger.node import DLedgerNode
 from reference_impl.namesrv import NameServer
 from reference_impl.store import MessageStore
 
-Kind = Literal["namesrv", "broker", "dledger"]
+Plantable = Broker | NameServer | DLedgerNode | Client
+Kind = Literal["namesrv", "broker", "dledger", "client"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Defect:
     exhibits: tuple[str, ...] = ()
     history: str = ""
 
-    def plant_in(self, role: Broker | NameServer | DLedgerNode) -> None:
+    def plant_in(self, role: Plantable) -> None:
         """*role*, which has not been started, has the bug from now on."""
         self.plant(role)
 
@@ -63,7 +65,7 @@ class StoreDefect(Defect):
 
     plant: Callable[[MessageStore], None]
 
-    def plant_in(self, role: Broker | NameServer | DLedgerNode) -> None:
+    def plant_in(self, role: Plantable) -> None:
         assert isinstance(role, Broker)
         self.plant(role.state.store)
 
@@ -75,6 +77,15 @@ class NameServerDefect(Defect):
     node: ClassVar[Kind] = "namesrv"
 
     plant: Callable[[NameServer], None]
+
+
+@dataclass(frozen=True)
+class ClientDefect(Defect):
+    """One that is planted in a client, when its parts have been made."""
+
+    node: ClassVar[Kind] = "client"
+
+    plant: Callable[[Client], None]
 
 
 def substitute(part: object, wrong: type, **state: object) -> None:

@@ -1,23 +1,20 @@
 """Bugs of a group's protocol: who is elected, who counts, and what is answered before it is so.
 
-Model. The protocol is one function of a member's engine; a bug is another one in its place, which changes what happens
-or what came of it, and leaves the rest to the true one.
+How they get there: :mod:`~reference_impl.defects.protocol`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
 import msgspec
 
 from reference_impl.broker import Broker
-from reference_impl.broker.group_broker import GroupBroker
 from reference_impl.defects.defect import BrokerDefect, substitute
+from reference_impl.defects.protocol import engine_of, hears
 from reference_impl.dledger import committing
 from reference_impl.dledger.codes import Code, Role
-from reference_impl.dledger.engine import Engine
 from reference_impl.dledger.events import Answered, Effect, Input, Request, SaveTerm, Timer
 from reference_impl.dledger.group_store import GroupStore
 from reference_impl.dledger.log_flush import LogFlush
@@ -31,28 +28,6 @@ from reference_impl.dledger.turn import LogView, Turn
 from reference_impl.environment import Environment
 
 INT64_MAX: Final = 2**63 - 1
-
-
-def engine_of(broker: Broker) -> Engine:
-    """The member of a broker of a group; ``ValueError`` for any other broker."""
-    if not isinstance(broker, GroupBroker):
-        raise ValueError("this bug is one of a group: enableDLegerCommitLog=true")
-    return broker.store.engine
-
-
-def hears(change: Callable[[Member, Input], Input]) -> Callable[[Broker], None]:
-    """The protocol sees what *change* makes of what happens."""
-
-    def plant(broker: Broker) -> None:
-        engine = engine_of(broker)
-        true = engine.step
-
-        def wrong(settings: Settings, member: Member, log: LogView, now: int, rng: Random, it: Input) -> list[Effect]:
-            return true(settings, member, log, now, rng, change(member, it))
-
-        engine.step = wrong
-
-    return plant
 
 
 def _every_log_is_as_good(_: Member, it: Input) -> Input:

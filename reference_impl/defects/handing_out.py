@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from reference_impl.broker.delay import DelayedDelivery
+from reference_impl.broker.delay import DelayedDelivery, _restored
 from reference_impl.broker.send_back import SendBacks
 from reference_impl.broker.topics import DEAD_LETTER_PREFIX
 from reference_impl.defects.defect import BrokerDefect, substitute
@@ -25,6 +25,30 @@ class DeliversEarly(DelayedDelivery):
 
     def _due_records(self, env: Environment, level: int, now_ms: int) -> list[Message]:
         return super()._due_records(env, level, now_ms + EARLY_MS)
+
+
+class MovesTwice(DelayedDelivery):
+    """One message in seven is put once more before anybody knows whether it was stored."""
+
+    due = 0
+
+    def _put_back(self, env: Environment, level: int, record: Message) -> bool:
+        self.due += 1
+        request = _restored(record)
+        if request is not None and self.due % FORGETS_EVERY == 0:
+            self._store.put(env, request, lambda _env, _result: None)
+        return super()._put_back(env, level, record)
+
+
+class SwapsLevels(DelayedDelivery):
+    """The last level of the table has the delay of the one before it, and that one the last's."""
+
+    def _due_records(self, env: Environment, level: int, now_ms: int) -> list[Message]:
+        levels_ms = self._levels_ms
+        self._levels_ms = (*levels_ms[:-2], levels_ms[-1], levels_ms[-2])
+        due = super()._due_records(env, level, now_ms)
+        self._levels_ms = levels_ms
+        return due
 
 
 class PassesOverDelayed(DelayedDelivery):
@@ -120,6 +144,18 @@ HANDING_OUT: Final = {
         lambda broker: substitute(broker.state.delays, DeliversEarly),
         "a delayed message is delivered 400 ms before its time",
         "a listener that is given a delayed message before it is due",
+        "delays",
+    ),
+    "moves-delayed-twice": BrokerDefect(
+        lambda broker: substitute(broker.state.delays, MovesTwice),
+        "one delayed message in seven is put a second time, before it is known whether a majority has the first",
+        "a delayed message that a listener is given from two places, though it was sent once and nothing happened",
+        "delays",
+    ),
+    "levels-swapped": BrokerDefect(
+        lambda broker: substitute(broker.state.delays, SwapsLevels),
+        "messages of the last two delay levels have each other's delay",
+        "a listener that is given a message of the last level before its time",
         "delays",
     ),
     "passes-over-delayed": BrokerDefect(

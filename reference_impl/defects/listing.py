@@ -39,6 +39,13 @@ class ReadOnlyAfterSlave(Registry):
         return (known is None or not known.same_as(version)) and super()._is_news(key, version, is_first)
 
 
+class TakesOldTopics(Registry):
+    """Topics are news at each registration."""
+
+    def _is_news(self, key: BrokerKey, version: DataVersion, is_first: bool) -> bool:
+        return True
+
+
 class IgnoresClose(Registry):
     """A connection that has ended says nothing about its broker."""
 
@@ -70,6 +77,12 @@ LISTING: Final = {
         ("B14",),
         "rocketmq#7626, fixed by #7661: a NameServer that has heard of a slave first shows permission 4 for all topics "
         "of its name, although there is a master",
+    ),
+    "namesrv-takes-old-topics": NameServerDefect(
+        lambda server: substitute(server.registry, TakesOldTopics),
+        "a NameServer takes the topics of every registration, also of one that brings nothing new",
+        "write permission that an operator took from a broker and that is back with its next registration",
+        "propagation",
     ),
     "namesrv-ignores-close": NameServerDefect(
         lambda server: substitute(server.registry, IgnoresClose),

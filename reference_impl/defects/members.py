@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Final
 
 from reference_impl.broker.clients import ClientTable
+from reference_impl.broker.filters import Wanted
 from reference_impl.broker.locks import QueueLocks
 from reference_impl.broker.offsets import ConsumerOffsets
+from reference_impl.broker.pull import Pulls, _PullHeader
 from reference_impl.defects.defect import BrokerDefect, substitute
 from reference_impl.environment import Environment, Link
 from reference_impl.store.reader import Reader
 from reference_impl.store.request import GetResult
+from reference_impl.wire.message import decode_record
+
+PASSES_OVER_EVERY: Final = 7
 
 
 class OneAhead(ConsumerOffsets):
@@ -59,7 +64,56 @@ class LosesATag(Reader):
         return super().get(env, topic, queue_id, offset, max_messages, some, wants)
 
 
+class UnknownIsTrue(Pulls):
+    """A record that lacks all properties of a condition matches it."""
+
+    def _condition_of(self, header: _PullHeader, expression: str) -> Wanted:
+        wanted = super()._condition_of(header, expression)
+        test = wanted.test
+        assert test is not None
+
+        def wrong(record: bytes) -> bool:
+            return test(record) or not _own_properties(record)
+
+        return Wanted(wanted.codes, wrong)
+
+
+class PassesOverAfterAMiss(Pulls):
+    """What follows a record that does not match is passed over once in a while."""
+
+    missed = 0
+
+    def _condition_of(self, header: _PullHeader, expression: str) -> Wanted:
+        wanted = super()._condition_of(header, expression)
+        test = wanted.test
+        assert test is not None
+
+        def wrong(record: bytes) -> bool:
+            matches = test(record)
+            self.missed += not matches
+            return matches and self.missed % PASSES_OVER_EVERY > 0
+
+        return Wanted(wanted.codes, wrong)
+
+
+def _own_properties(record: bytes) -> list[str]:
+    """Names of properties in small letters but for the load's number: what conditions are about."""
+    return [name for name in decode_record(record).property_map() if name.islower() and name != "number"]
+
+
 MEMBERS: Final = {
+    "unknown-is-true": BrokerDefect(
+        lambda broker: substitute(broker.pulls, UnknownIsTrue),
+        "a message without the properties that a condition in SQL92 asks about counts as one for which it holds",
+        "a listener that is given a message for which its condition is unknown",
+        "filters",
+    ),
+    "passes-over-after-a-miss": BrokerDefect(
+        lambda broker: substitute(broker.pulls, PassesOverAfterAMiss),
+        "now and then a message that matches a condition in SQL92 is passed over with one before it that does not",
+        "an acknowledged message, for which the group's condition holds, that no listener is given",
+        "listeners",
+    ),
     "offsets-one-ahead": BrokerDefect(
         lambda broker: substitute(broker.state.offsets, OneAhead),
         "a committed offset is kept as one more than it was",

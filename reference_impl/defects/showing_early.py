@@ -11,7 +11,7 @@ from typing import Final
 
 from reference_impl.broker import Broker
 from reference_impl.defects.defect import BrokerDefect, substitute
-from reference_impl.defects.electing import engine_of
+from reference_impl.defects.protocol import engine_of
 from reference_impl.dledger.log_flush import LogFlush
 from reference_impl.dledger.message_log import CommittedDispatcher
 from reference_impl.environment import Environment

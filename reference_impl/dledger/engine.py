@@ -118,7 +118,7 @@ class Engine:
         is_strict = settings.is_strict
         self._term_file = SmallFile(f"{config.folder}/{TERM_FILE}", forcing, is_forced=is_strict)
         self._checkpoint_file = SmallFile(f"{config.folder}/{CHECKPOINT_FILE}", forcing, is_forced=is_strict)
-        self._forcing = forcing
+        self.forcing = forcing
         self.flush = LogFlush(log, forcing, config.flush_file_interval, is_strict=is_strict)
         self.flush.on_forced = self._forced
         self.expiry = Expiry(config, log)
@@ -156,7 +156,7 @@ class Engine:
         if self.settings.is_strict:
             end_index = self.log.end_index
             files = [file.name for row in (self.log.data, self.log.index) for file in row.files]
-            self._forcing.force_all(env, files, lambda env, error: self._recovered_forced(env, error, end_index))
+            self.forcing.force_all(env, files, lambda env, error: self._recovered_forced(env, error, end_index))
 
     def _recovered_forced(self, env: Environment, error: str, end_index: int) -> None:
         if error:

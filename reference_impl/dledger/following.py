@@ -3,19 +3,21 @@
 Question: which entry comes into the log, and what is the leader told?
 
 Model (DLedger: DLedgerEntryPusher.EntryHandler). A push of entries waits, by its first index, until it follows the last
-entry. Once a second it is looked at what does not:
+entry. What does not follow is answered like this:
 
     at or before the end    SUCCESS if the entries are the same, else INCONSISTENT_STATE
-    behind a gap            INCONSISTENT_STATE after a second, for the first of them; the others wait on
+    behind a gap            INCONSISTENT_STATE after one to two seconds, for the first of them; the others wait on
 
 COMPARE and TRUNCATE end the waiting of all without an answer: the leader does not look at what it pushed before them.
 One who is no follower answers NOT_FOLLOWER to them, and nothing to a push of entries. An entry is taken if term and
 leader are those that we follow, and index, position and term follow the log.
 
-Deviations. An entry with a smaller term than the last one is refused (such a log would be cut at a restart). A TRUNCATE
-that takes committed entries takes the committed index back as well (in DLedger 0.3 it stays beyond the end, and such a
-member never becomes master); with strict persistence it is refused. A wrong position leaves no traces. What was refused
-behind a gap may come again (DLedger 0.3 answers REPEATED_PUSH to it for ever).
+Deviations. What is at or before the end is answered at once: DLedger looks once a second, and its leader sends one such
+entry a second, so that a follower whose answers were lost catches up that slowly. An entry with a smaller term than the
+last one is refused (such a log would be cut at a restart). A TRUNCATE that takes committed entries takes the committed
+index back as well (in DLedger 0.3 it stays beyond the end, and such a member never becomes master); with strict
+persistence it is refused. A wrong position leaves no traces. What was refused behind a gap may come again (DLedger 0.3
+answers REPEATED_PUSH to it for ever).
 """
 
 from __future__ import annotations
@@ -95,6 +97,9 @@ def _commit(turn: Turn, request: PushRequest, known: int) -> None:
 
 def _park(turn: Turn, ref: int, request: PushRequest) -> None:
     parked, first = turn.member.parked, request.first_index
+    if turn.member.role == Role.FOLLOWER and request.entries[-1].index <= turn.tail.end:
+        answer(turn, ref, request, _of_what_is_there(turn, request))
+        return
     if first in parked:
         answer(turn, ref, request, Code.REPEATED_PUSH)
         return
@@ -147,13 +152,17 @@ def on_scan_timer(turn: Turn) -> None:
         for index in sorted(member.parked):
             one = member.parked[index]
             if one.request.entries[-1].index <= tail.end:
-                is_right = _is_from_leader(turn, one.request) and _is_ours(turn, one.request)
-                _end(turn, index, Code.SUCCESS if is_right else Code.INCONSISTENT_STATE)
+                _end(turn, index, _of_what_is_there(turn, one.request))
             elif turn.now_ns - one.since_ns > SCAN_MS * MS:
                 _end(turn, index, Code.INCONSISTENT_STATE)
                 break
     if member.parked:
         turn.set_timer("scan", SCAN_MS)
+
+
+def _of_what_is_there(turn: Turn, request: PushRequest) -> Code:
+    is_right = _is_from_leader(turn, request) and _is_ours(turn, request)
+    return Code.SUCCESS if is_right else Code.INCONSISTENT_STATE
 
 
 def _end(turn: Turn, index: int, code: Code) -> None:

@@ -147,8 +147,12 @@ class GroupStore(MessageStore):
             raise StoreUnloadable(str(error)) from error
 
     def _log_shortened(self, env: Environment) -> None:
-        """Usually nothing of what went was committed, so that no queue knows it."""
+        """Usually nothing of what went was committed, so that no queue knows it. But a log that begins anew may begin
+        behind what was dispatched."""
         end = self.entries.end_position
+        if self._dispatcher.position < self.entries.data.start:
+            for queue in self._queues.all():
+                queue.is_behind_gap = True
         if self._dispatcher.position > end:
             cut_queues(env, self._queues, end)
             self._dispatcher.position = end

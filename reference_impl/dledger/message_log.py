@@ -105,6 +105,8 @@ class QueueRecovery(Recovery):
         for queue in self._queues.all():
             queue.recover(env)
         cut_queues(env, self._queues, end)
+        for queue in self._queues.all():
+            queue.is_behind_gap = queue.max_physical <= self._log.start
         start = self._redispatch_from(env)
         self._dispatcher.position = start
         self._dispatcher.run(env)

@@ -157,7 +157,7 @@ def _pause(turn: Turn, peer: str, progress: Progress) -> None:
 
 def _append(turn: Turn, peer: str, progress: Progress) -> None:
     settings, tail = turn.settings, turn.tail
-    if progress.next < tail.begin:
+    if min(progress.next, progress.matched + 1) < tail.begin:  # also what is in flight has to be sent again
         _compare_anew(progress)
         drive(turn, peer, progress)
         return

@@ -10,10 +10,10 @@ request that fails is noted, and the next one is made all the same:
     45  delay offsets     the text becomes delayOffset.json, nothing is loaded
     201 consumer groups   replaced if the version differs
 
-4.9.7: first after 3 s, then every 10 s. 5.3.3: a tick every 3 s from 10 s on, but at most once in 60 s. Without a
-master nothing happens. Nothing is ever copied back.
+4.9.7: first after 3 s, then every 10 s. 5.3.3: a tick every 3 s from 10 s on, but at most once in 60 s; in between a
+tick asks for the checkpoint of timers alone (60). Without a master nothing happens. Nothing is ever copied back.
 
-Limits. What only 5.x has (timer checkpoint, message request modes, assignments) is not copied.
+Limits. What else only 5.x has (message request modes, assignments) is not copied.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ class SlaveTables(Protocol):
 
     def take_delay_offsets(self, env: Environment, text: str) -> None:
         """The text of delayOffset.json."""
+
+    def take_timers(self, env: Environment, checkpoint: bytes) -> None:
+        """The body of GET_TIMER_CHECK_POINT; asked of masters of 5.x only."""
 
     def take_groups(self, env: Environment, table: SubscriptionGroupTable) -> None:
         """The master's groups, if their version differs from ours."""
@@ -96,13 +99,27 @@ class MetadataSync:
             self._is_due = not self._least_ns  # a late run is followed by the next at once: it is a fixed rate
         elif env.now() - self._last_run_ns > self._least_ns or not self._least_ns:
             self._run(env)
+        elif self._has_master():
+            self._timers(env)
         return True
+
+    def _has_master(self) -> bool:
+        return self.master is not None and self.master != self._own_address
+
+    def _timers(self, env: Environment) -> None:
+        """5.x: between two runs."""
+        assert self.master is not None
+
+        def take(env: Environment, answer: Command) -> None:
+            self.tables.take_timers(env, answer.body)
+
+        self._ask(env, self.master, RequestCode.GET_TIMER_CHECK_POINT, take, lambda env: None)
 
     # --- one run ----------------------------------------------------------------------------------------------------
 
     def _run(self, env: Environment) -> None:
         self._last_run_ns = env.now()
-        if self.master is None or self.master == self._own_address:
+        if self.master is None or not self._has_master():
             return
         self._is_running = True
         self._topics(env, self.master)

@@ -54,6 +54,9 @@ class Disk:
         self._kept: OrderedDict[str, int] = OrderedDict()
         self._kept_files = kept_files
         self._dirty_folders: dict[str, None] = {}
+        self._folders_in_force: dict[str, None] = {}
+        self._in_force: dict[str, int] = {}
+        """File → the descriptor that a thread works with."""
         self._running: dict[str, list[SyncEnd]] = {}
         self._waiting: dict[str, list[SyncEnd]] = {}
         self._pool = ThreadPoolExecutor(sync_threads, thread_name_prefix="sync")
@@ -141,8 +144,10 @@ class Disk:
     def close(self) -> None:
         """Close the descriptors; syncs that have begun end first. Idempotent."""
         self._pool.shutdown(wait=True)
-        for file in list(self._kept):
-            self._forget(file)
+        in_force, self._in_force = self._in_force, {}
+        for descriptor in sorted({*self._kept.values(), *in_force.values()}):
+            os.close(descriptor)
+        self._kept.clear()
 
     # -- how -------------------------------------------------------------------------------------------------------
 
@@ -163,12 +168,15 @@ class Disk:
         self._pool.submit(self._force_in_thread, file, force)
 
     def _force_file(self, file: str) -> Callable[[], None]:
-        # A duplicate descriptor, so that the kept one may be closed or evicted while the thread still works.
-        descriptor = os.dup(self._open(file))
-        return lambda: _force_and_close(descriptor, force_data)
+        """A force needs no descriptor of its own: it works for a process that may open no more. The kept one stays open
+        until the end of it, also if it is evicted or the file is deleted meanwhile."""
+        descriptor = self._open(file)
+        self._in_force[file] = descriptor
+        return lambda: force_data(descriptor)
 
     def _force_names(self) -> Callable[[], None]:
-        folders, self._dirty_folders = list(self._dirty_folders), {}
+        self._folders_in_force, self._dirty_folders = self._dirty_folders, {}
+        folders = list(self._folders_in_force)
         return lambda: _force_folders(folders)
 
     def _force_in_thread(self, file: str, force: Callable[[], None]) -> None:
@@ -181,10 +189,25 @@ class Disk:
 
     def _end_sync(self, file: str, error: str | None) -> None:
         ends = self._running.pop(file)
+        self._let_go(file, error)
         if waiting := self._waiting.pop(file, None):
             self._begin_sync(file, waiting)
         for end in ends:
             end(error)
+
+    def _let_go(self, file: str, error: str | None) -> None:
+        """What could not be forced is still to be forced; what was to be closed meanwhile is closed."""
+        if file == _NAMES:
+            if error is not None:
+                self._dirty_folders = {**self._folders_in_force, **self._dirty_folders}
+            self._folders_in_force = {}
+        elif (descriptor := self._in_force.pop(file, None)) is not None and self._kept.get(file) != descriptor:
+            os.close(descriptor)
+
+    def _close(self, file: str, descriptor: int) -> None:
+        """At once, or when its force has ended."""
+        if self._in_force.get(file) != descriptor:
+            os.close(descriptor)
 
     def _path(self, file: str) -> str:
         if not file or file.startswith("/") or ".." in file.split("/"):
@@ -210,12 +233,12 @@ class Disk:
     def _keep(self, file: str, descriptor: int) -> int:
         self._kept[file] = descriptor
         if len(self._kept) > self._kept_files:
-            os.close(self._kept.popitem(last=False)[1])
+            self._close(*self._kept.popitem(last=False))
         return descriptor
 
     def _forget(self, file: str) -> None:
         if (descriptor := self._kept.pop(file, None)) is not None:
-            os.close(descriptor)
+            self._close(file, descriptor)
 
     def _mark_dirty(self, file: str) -> None:
         self._dirty_folders[os.path.dirname(self._path(file))] = None

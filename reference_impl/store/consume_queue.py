@@ -9,6 +9,10 @@ tag, or the due time of a delayed message). Queue offset n is at byte 20·n of a
     appended   otherwise; where its queue offset is *not* the next slot, that is a fault of the log, noted, and the
                unit is appended all the same, as in Apache's broker
 
+Where the log itself has a gap (a member of a group was given a later beginning of it) the slots of what is gone are
+fillers, and the units behind have their own: ``is_behind_gap`` says that there may be one. Apache's broker appends them
+at the next slot, under wrong numbers.
+
 If the first file of a queue begins in its middle (a new slave, expired data), the units before are fillers and the
 queue's minimum is the first real one.
 
@@ -39,6 +43,8 @@ class ConsumeQueue:
         """End of the last record that has a unit here; −1: none."""
         self.min_offset = 0
         """First queue offset that can be read."""
+        self.is_behind_gap = False
+        """The log begins behind everything that has a unit here."""
         self.collected: list[bytes] = []
         """Units taken and not yet visible."""
         self._next = 0
@@ -58,6 +64,8 @@ class ConsumeQueue:
             return
         place = queue_offset * UNIT_SIZE
         if place != self._next or place % self._file_size == 0:
+            if self.is_behind_gap and place > self._next:
+                self._bridge(env, place)
             self._prepare(env, place)
             if place < self._next and queue_offset != 0:
                 return
@@ -83,6 +91,16 @@ class ConsumeQueue:
                 self._fill(env, file, place)
         elif file.wrote == 0:
             self._next = file.start
+
+    def _bridge(self, env: Environment, place: int) -> None:
+        """Fillers up to *place*: nobody has what stood there."""
+        self.write_out(env)
+        while self.files.files and self._next < place:
+            file = self.files.file_to_append(env)
+            count = (min(place, file.end) - self._next) // UNIT_SIZE
+            self.files.append(env, file, FILLER * count)
+            self._next += count * UNIT_SIZE
+        self.min_offset, self.is_behind_gap = place // UNIT_SIZE, False
 
     def _fill(self, env: Environment, file: MappedFile, place: int) -> None:
         self.files.append(env, file, FILLER * ((place - file.start) // UNIT_SIZE))

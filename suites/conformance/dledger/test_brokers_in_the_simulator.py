@@ -15,6 +15,7 @@ def group(seed: int = 1, **options: str) -> GroupOfBrokers:
     return GroupOfBrokers(SimBackend(ReferenceTarget(), seed), **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.conformance("D07")
 def test_the_leader_is_master_and_the_others_are_slaves_with_their_own_ids() -> None:
     brokers = group()
     brokers.until(lambda: len(brokers.route()) == 3, 40 * SECOND)
@@ -25,6 +26,7 @@ def test_the_leader_is_master_and_the_others_are_slaves_with_their_own_ids() -> 
     }
 
 
+@pytest.mark.conformance("D08")
 @pytest.mark.parametrize("release", ["4.9.7", "5.3.3"])
 def test_what_is_acknowledged_can_be_read_on_every_member(release: str) -> None:
     brokers = group(2, release=release, slaveReadEnable="true")
@@ -38,6 +40,7 @@ def test_what_is_acknowledged_can_be_read_on_every_member(release: str) -> None:
         assert [message.body for message in drained(brokers.views[node], "T", 20)] == bodies
 
 
+@pytest.mark.conformance("D08")
 def test_a_follower_sends_nobody_back_who_asks_for_what_it_has_not_got_yet() -> None:
     """It asks again there: the leader has it, and the follower will in a moment. A leader says where the queue ends."""
     brokers = group(2, slaveReadEnable="true")
@@ -50,6 +53,7 @@ def test_a_follower_sends_nobody_back_who_asks_for_what_it_has_not_got_yet() -> 
     assert offsets(pull(brokers.views[brokers.master_node()], "T", 5))["nextBeginOffset"] < 5
 
 
+@pytest.mark.conformance("D09")
 @pytest.mark.parametrize(("release", "code"), [("4.9.7", 14), ("5.3.3", 2)])
 def test_a_follower_refuses_a_send(release: str, code: int) -> None:
     brokers = group(3, release=release)
@@ -59,6 +63,7 @@ def test_a_follower_refuses_a_send(release: str, code: int) -> None:
     assert send(brokers.views[follower], "T").code == code
 
 
+@pytest.mark.conformance("D10")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_failover_keeps_what_was_acknowledged_and_goes_on_counting(seed: int) -> None:
     brokers = group(seed)
@@ -77,6 +82,7 @@ def test_a_failover_keeps_what_was_acknowledged_and_goes_on_counting(seed: int) 
     assert brokers.master_node() == new
 
 
+@pytest.mark.conformance("D11")
 def test_without_a_quorum_a_send_is_not_acknowledged_and_may_be_stored_later() -> None:
     brokers = group(5)
     brokers.make_topic("T")
@@ -111,6 +117,7 @@ def test_a_member_with_a_damaged_table_of_delays_becomes_master_with_what_it_kno
     assert brokers.sent("T", b"b0") == 0
 
 
+@pytest.mark.conformance("D12")
 def test_a_restart_of_all_finds_everything() -> None:
     brokers = group(6)
     brokers.make_topic("T")
@@ -126,6 +133,7 @@ def test_a_restart_of_all_finds_everything() -> None:
     assert brokers.noted("n0", "load_failed") == []
 
 
+@pytest.mark.conformance("D12")
 def test_an_orderly_stop_and_start() -> None:
     brokers = group(7)
     brokers.make_topic("T")

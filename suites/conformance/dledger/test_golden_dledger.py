@@ -34,6 +34,7 @@ SERVED = frozenset(RpcCode) - {RpcCode.PULL}
 FRAMES = [frame for capture in CAPTURES for frame in frames(capture) if frame.code in SERVED]
 
 
+@pytest.mark.conformance("D01")
 def test_the_captures_hold_every_kind_of_frame() -> None:
     written = {(frame.code, frame.is_answer) for frame in FRAMES if frame.sender is not None}
     assert {code for code, is_answer in written if is_answer} == set(SERVED)
@@ -41,6 +42,7 @@ def test_the_captures_hold_every_kind_of_frame() -> None:
     assert len(FRAMES) > 600
 
 
+@pytest.mark.conformance("D01")
 def test_frames_of_real_members_encode_to_the_same_bytes() -> None:
     for frame in FRAMES:
         command = decode_frame(frame.data)
@@ -53,6 +55,7 @@ def test_frames_of_real_members_encode_to_the_same_bytes() -> None:
             assert encode_frame(command) == frame.data, frame.name
 
 
+@pytest.mark.conformance("D01")
 def test_the_getters_of_a_push_are_computed_as_java_does() -> None:
     pushes = [decode_frame(it.data) for it in FRAMES if it.code == RpcCode.PUSH and not it.is_answer and it.sender]
     assert len(pushes) > 100
@@ -64,6 +67,7 @@ def test_the_getters_of_a_push_are_computed_as_java_does() -> None:
         assert encode(again) == command.body
 
 
+@pytest.mark.conformance("D02")
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_small_files_are_written_the_same(folder: str) -> None:
     files = folder_files(folder)
@@ -75,6 +79,7 @@ def test_small_files_are_written_the_same(folder: str) -> None:
         assert checkpoint_text(end, committed).encode() == files[name]
 
 
+@pytest.mark.conformance("D03")
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_records_units_and_blanks_are_written_the_same(folder: str) -> None:
     files, known = folder_files(folder), listing(folder)
@@ -96,6 +101,7 @@ def test_records_units_and_blanks_are_written_the_same(folder: str) -> None:
         at += entry.size
 
 
+@pytest.mark.conformance("D04")
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_folders_open_with_every_entry(folder: str) -> None:
     env = FakeEnvironment()
@@ -111,6 +117,7 @@ def test_folders_open_with_every_entry(folder: str) -> None:
         assert (entry.pos, entry.size, entry.term) == (line["pos"], line["size"], line["term"])
 
 
+@pytest.mark.conformance("D05")
 @pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder.endswith(("1_before/leader", "new_leader"))])
 def test_the_same_entries_make_the_same_files(folder: str) -> None:
     files, env = folder_files(folder), FakeEnvironment()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from reference_impl.dledger.events import Request
 from reference_impl.dledger.messages import REQUESTS, Message, decode, encode
 from reference_impl.dledger.settings import Settings
@@ -86,6 +88,7 @@ def as_json(message: Message) -> Any:
     return json.loads(encode(message))
 
 
+@pytest.mark.conformance("D06")
 def test_a_follower_answers_as_a_real_one() -> None:
     asked = [line for line in lines("4.9.7/fake_member_asks.jsonl")[:AS_FOLLOWER] if line["code"] in REQUESTS]
     answers, seen = Answers(), set[str]()

@@ -53,6 +53,7 @@ def test_what_was_appended_is_read_and_lies_in_the_files_of_all() -> None:
     assert crashes(members) == []
 
 
+@pytest.mark.conformance("D14")
 def test_files_roll_at_the_same_places_everywhere() -> None:
     members = group(2)
     for _ in range(20):
@@ -61,6 +62,7 @@ def test_files_roll_at_the_same_places_everywhere() -> None:
     assert {entry.pos // 65536 for entry in entries} == {0, 1, 2}
 
 
+@pytest.mark.conformance("D10")
 @pytest.mark.parametrize("size", [3, 5])
 def test_the_log_goes_on_under_another_leader(size: int) -> None:
     members, acknowledged = group(3, size), dict[int, bytes]()
@@ -82,6 +84,7 @@ def test_the_log_goes_on_under_another_leader(size: int) -> None:
     assert crashes(members) == []
 
 
+@pytest.mark.conformance("D15")
 @pytest.mark.parametrize("seed", range(6))
 def test_a_power_cut_of_all_takes_acknowledged_entries_only_without_strict_persistence(seed: int) -> None:
     lost = []
@@ -102,6 +105,7 @@ def test_a_power_cut_of_all_takes_acknowledged_entries_only_without_strict_persi
     assert lost[1] > 0, "an acknowledgement from the page cache"
 
 
+@pytest.mark.conformance("D13")
 def test_a_member_that_lost_its_disk_gets_the_log_without_any_append() -> None:
     members = group(5)
     for number in range(10):
@@ -131,6 +135,7 @@ def test_a_leader_whose_disk_is_full_makes_room_for_another() -> None:
     assert crashes(members) == []
 
 
+@pytest.mark.conformance("D15")
 def test_a_failed_force_ends_a_strict_member() -> None:
     members = group(7, **STRICT)
     leader = members.wait_for_leader()
@@ -140,6 +145,7 @@ def test_a_failed_force_ends_a_strict_member() -> None:
     assert [node for node, event, _ in members.events if event == "crashed"] == [leader]
 
 
+@pytest.mark.conformance("D12")
 def test_an_orderly_stop_and_start_keeps_everything() -> None:
     members = group(8)
     members.append(b"e0")

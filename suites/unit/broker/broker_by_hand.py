@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reference_impl.broker import Broker, BrokerConfig
-from reference_impl.environment import MS, Address, Link
+from reference_impl.environment import MS, Address, Environment, Link
+from reference_impl.store.request import PutRequest, PutResult, PutStatus
+from reference_impl.store.waiting import OnStored
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command, FrameDecoder, encode_frame
@@ -101,3 +103,30 @@ class BrokerByHand:
             file, token = self.env.syncs.pop(0)
             self.role.on_synced(self.env, file, token)
         raise AssertionError("syncs never come to rest")
+
+
+class LateStore:
+    """What a group's log does to a broker: a put is decided when the test says so."""
+
+    def __init__(self, made: BrokerByHand) -> None:
+        self._env, self._store = made.env, made.role.state.store
+        self._put = self._store.put
+        self._held: list[tuple[PutRequest, OnStored]] = []
+        self._store.put = self._hold  # type: ignore[method-assign]
+
+    def _hold(self, env: Environment, request: PutRequest, on_stored: OnStored) -> None:
+        self._held.append((request, on_stored))
+
+    @property
+    def waiting(self) -> list[bytes]:
+        """Bodies of what is not decided yet."""
+        return [request.body for request, _ in self._held]
+
+    def decide(self, status: PutStatus = PutStatus.PUT_OK) -> None:
+        """The oldest of them: a majority has it, or it was refused."""
+        request, on_stored = self._held.pop(0)
+        if status is PutStatus.PUT_OK:
+            self._put(self._env, request, on_stored)
+            self._env.advance(2 * MS)
+        else:
+            on_stored(self._env, PutResult(status))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from reference_impl.environment import MS, SECOND
+from reference_impl.store.request import PutStatus
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.message import decode_records
-from suites.unit.broker.broker_by_hand import BrokerByHand
+from suites.unit.broker.broker_by_hand import BrokerByHand, LateStore
 
 
 def bodies(made: BrokerByHand, topic: str = "T") -> list[bytes]:
@@ -122,3 +123,40 @@ def test_messages_pending_at_a_restart_are_delivered_by_the_next_life() -> None:
     assert bodies(again) == []
     again.env.advance(8 * SECOND)
     assert bodies(again) == [b"m"]
+
+
+def test_a_level_waits_until_its_message_is_decided_and_other_levels_do_not() -> None:
+    made = broker()
+    for body, level in [(b"a", 1), (b"b", 1), (b"other", 2)]:
+        delayed(made, body, level)
+    store = LateStore(made)
+    made.env.advance(10 * SECOND)
+    assert store.waiting == [b"a", b"other"]
+    store.decide()
+    assert store.waiting == [b"other", b"b"], "the next one follows at once"
+    store.decide()
+    store.decide()
+    made.env.advance(10 * SECOND)
+    assert store.waiting == []
+    assert bodies(made) == [b"a", b"other", b"b"]
+
+
+def test_a_message_that_no_majority_took_is_put_again() -> None:
+    made = broker()
+    delayed(made, b"m", 1)
+    store = LateStore(made)
+    made.env.advance(2 * SECOND)
+    store.decide(PutStatus.OS_PAGE_CACHE_BUSY)
+    assert store.waiting == []
+    made.env.advance(200 * MS)
+    assert store.waiting == [b"m"]
+
+
+def test_what_is_decided_after_a_stop_moves_nothing() -> None:
+    made = broker()
+    delayed(made, b"m", 1)
+    store = LateStore(made)
+    made.env.advance(2 * SECOND)
+    made.role.state.delays.stop(made.env)
+    store.decide()
+    assert made.role.state.delays.offsets == {}

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_impl.environment import MS, SECOND
+from reference_impl.store.request import PutStatus
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import Message, decode_record, decode_records, parse_message_id
 from suites.conformance.golden_wire import golden_frames
-from suites.unit.broker.broker_by_hand import HOST, BrokerByHand
+from suites.unit.broker.broker_by_hand import HOST, BrokerByHand, LateStore
 
 HALF, OP, GIVEN_UP = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"
 COMMIT, ROLLBACK = 8, 12
@@ -206,3 +207,54 @@ def test_exactly_the_committed_are_visible_and_exactly_the_open_are_asked_about(
     for _ in range(2):
         made.env.advance(INTERVAL)
         assert [int(message.body) for message in asked_about(made)] == open_ones
+
+
+def test_a_walk_waits_until_each_copy_is_decided_and_no_second_one_begins() -> None:
+    made = broker()
+    for body in (b"a", b"b"):
+        half(made, body)
+    store = LateStore(made)
+    made.env.advance(3 * INTERVAL)
+    assert store.waiting == [b"a"]
+    assert asked_about(made) == []
+    store.decide()
+    assert [message.body for message in asked_about(made)] == [b"a"]
+    assert store.waiting == [b"b"]
+    store.decide()
+    assert [message.body for message in asked_about(made)] == [b"b"]
+    assert store.waiting == []
+
+
+def test_a_copy_that_no_majority_took_ends_the_walk_before_it() -> None:
+    made = broker()
+    half(made, b"a")
+    store = LateStore(made)
+    made.env.advance(INTERVAL)
+    store.decide(PutStatus.OS_PAGE_CACHE_BUSY)
+    assert asked_about(made) == []
+    made.env.advance(INTERVAL)
+    assert store.waiting == [b"a"], "the next walk begins there"
+
+
+def test_what_is_decided_after_a_stop_asks_nobody() -> None:
+    made = broker()
+    half(made, b"a")
+    store = LateStore(made)
+    made.env.advance(INTERVAL)
+    made.role.transaction_check.stop(made.env)
+    store.decide()
+    assert asked_about(made) == []
+
+
+@pytest.mark.parametrize("status", [status for status in PutStatus if not status.is_stored])
+def test_a_commit_that_is_not_stored_is_refused_whatever_the_reason(status: PutStatus) -> None:
+    made = broker()
+    sent = half(made, b"a")
+    store = LateStore(made)
+    position = parse_message_id(sent.fields["msgId"])[1]
+    fields = {"producerGroup": "PG_T", "tranStateTableOffset": 0, "commitLogOffset": position, "commitOrRollback": 8}
+    assert made.ask(Code.END_TRANSACTION, **fields, msgId="K") == []
+    store.decide(status)
+    (answer,) = made.received(made.client)
+    assert answer.code != 0
+    assert records(made, OP) == []

@@ -1,6 +1,6 @@
 """Every order of messages, timers, losses and crashes, up to a bound: the whole small state space of three members.
 
-    python -m suites.unit.dledger.exploration [--states 1000000]
+    python -m suites.unit.dledger.exploration [--states 1000000] [--record]
 
 Question: is there any order of events in which an invariant breaks?
 
@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from harness import runfolder
 from reference_impl.dledger.core import step
 from reference_impl.dledger.entry import Entry
 from reference_impl.dledger.events import (
@@ -53,6 +54,7 @@ from reference_impl.dledger.messages import ANSWERS, CODE_OF, REQUESTS, decode, 
 from reference_impl.dledger.settings import Settings
 from reference_impl.dledger.state import Member
 from reference_impl.environment import SECOND
+from suites import recorded
 from suites.unit.dledger.invariants import Witness, logs_match
 from suites.unit.dledger.memory_log import MemoryLog
 
@@ -395,16 +397,34 @@ def explore(budget: int) -> Explorer:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--states", type=int, default=1_000_000)
-    budget = parser.parse_args().states
+    parser.add_argument("--record", action="store_true", help="for docs/explored.md")
+    arguments = parser.parse_args()
     began = time.monotonic()
-    done = explore(budget)
+    done = explore(arguments.states)
     seconds = time.monotonic() - began
     sys.stdout.write(
         f"{done.states} states, {done.transitions} transitions in {seconds:.0f} s: all invariants hold\n"
         f"every order of {done.depths} events, every run with up to {done.deviations} deviations, from each start\n"
         f"at most {done.leaders} terms led and {done.committed} entries committed\n"
     )
+    if arguments.record:
+        _record(arguments.states, done, seconds)
     return 0
+
+
+def _record(budget: int, done: Explorer, seconds: float) -> None:
+    found = {
+        "budget": budget,
+        "commit": runfolder.commit(),
+        "states": done.states,
+        "transitions": done.transitions,
+        "seconds": round(seconds),
+        "wide": list(done.depths),
+        "deep": list(done.deviations),
+        "leaders": done.leaders,
+        "committed": done.committed,
+    }
+    recorded.write(recorded.FOLDER / "explored.jsonl", [found], lambda entry: (f"{entry['budget']:012}",))
 
 
 if __name__ == "__main__":

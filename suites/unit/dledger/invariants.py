@@ -1,10 +1,12 @@
 """What must hold in every state of a group, whatever happened before.
 
-I1   one leader a term                       I6   a leader has every committed entry
-I2   one vote a member and term              I9   the committed index of a life never goes down, nor beyond the end
-I3   terms never go down                     I10  terms along a log never go down, nor above the member's
-I4   same index and term: same entry, and the same before it
-I5   a committed entry is the same everywhere, for ever
+Model. Each step of a member, and the logs of all after it, are held against these, named as in the specification:
+
+    I1   one leader a term                       I6   a leader has every committed entry
+    I2   one vote a member and term              I9   the committed index of a life never goes down, nor beyond the end
+    I3   terms never go down                     I10  terms along a log never go down, nor above the member's
+    I4   same index and term: same entry, and the same before it
+    I5   a committed entry is the same everywhere, for ever
 """
 
 from __future__ import annotations

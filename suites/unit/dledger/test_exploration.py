@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reference_impl.dledger import election
+from scripts import explored_page
+from suites import recorded
 from suites.unit.dledger.exploration import Explorer, explore
 
 
@@ -22,3 +24,8 @@ def test_a_broken_rule_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     explorer = Explorer(60_000)
     with pytest.raises(AssertionError, match="I6: leader n2 has not 0"):
         explorer.deep(explorer.contested())
+
+
+def test_the_page_is_what_the_recorded_search_says() -> None:
+    found = recorded.read(explored_page.RESULTS)[-1]
+    assert explored_page.PAGE.read_text(encoding="utf-8") == explored_page.page(found)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faults.mechanisms import descriptors, pidfd
 from reference_impl.runtime import disk as disk_module
 from reference_impl.runtime.disk import Disk
 
@@ -161,6 +162,65 @@ def test_a_sync_outlives_the_eviction_and_deletion_of_its_file(tmp_path: Path, h
     hands.take(1)
     assert ends == [None]
     disk.close()
+
+
+def test_a_descriptor_is_closed_when_its_force_has_ended_and_not_before(
+    tmp_path: Path, hands: Hands, force: HeldForce
+) -> None:
+    """Evicted while it is forced; opened again meanwhile, its file has two, and one afterwards."""
+    disk = Disk(tmp_path / "home", hands.callbacks.put, kept_files=1)
+    disk.write("a", 0, b"x")
+    disk.sync("a", lambda error: None)
+    force.wait_begun()
+    disk.write("b", 0, b"x")
+    assert open_files(tmp_path) == ["a", "b"]
+    disk.write("a", 1, b"y")
+    assert open_files(tmp_path) == ["a", "a"]
+    force.may_go.release()
+    hands.take(1)
+    assert open_files(tmp_path) == ["a"]
+    disk.close()
+    assert open_files(tmp_path) == []
+
+
+def open_files(folder: Path) -> list[str]:
+    """Names of the files in *folder* that this process has open, once a descriptor."""
+    links = [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+    return sorted(os.path.basename(link) for link in links if link.startswith(f"{folder}/home/"))
+
+
+def test_a_file_is_forced_by_a_process_that_can_open_no_more(disk: Disk, hands: Hands) -> None:
+    ends: list[str | None] = []
+    disk.write("log", 0, b"x")
+    ours = pidfd.identify(os.getpid())
+    before = descriptors.limits(ours)
+    descriptors.exhaust(ours, 0)
+    try:
+        disk.sync("log", ends.append)
+    finally:
+        descriptors.set_limits(ours, before)
+    hands.take(1)
+    assert ends == [None]
+
+
+def test_folders_that_could_not_be_forced_are_forced_the_next_time(
+    disk: Disk, hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+
+    def force_folder(descriptor: int) -> None:
+        if not ends:
+            raise OSError(5, "Input/output error")
+        forced.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+
+    monkeypatch.setattr(disk_module.os, "fsync", force_folder)
+    ends: list[str | None] = []
+    disk.write("config/topics.json", 0, b"{}")
+    for _ in range(3):
+        disk.sync_names(ends.append)
+        hands.take(1)
+    assert ends == ["EIO", None, None]
+    assert sorted(forced) == ["config", "home"], "once, and not again"
 
 
 def test_a_failed_sync_tells_the_errno(disk: Disk, hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,6 +193,21 @@ def test_a_running_master_skips_the_rest_of_a_file_that_it_cannot_read() -> None
     assert not w.store._dispatcher.is_behind
 
 
+def test_behind_a_gap_of_the_log_units_have_their_own_slots() -> None:
+    """A member of a group was given a later beginning of its log: what it lacks was never there."""
+    w = world()
+    queue = w.store._queues.of("T", 0)
+    queue.put(w.env, 0, 10, 0, 0)
+    queue.is_behind_gap = True
+    far = 2 * queue.files.file_size // 20 + 3
+    queue.put(w.env, 9 * FILE, 10, 0, far)
+    queue.put(w.env, 9 * FILE + 10, 10, 0, far + 1)
+    queue.write_out(w.env)
+    assert queue.units(w.env, far, 2) == [(9 * FILE, 10, 0), (9 * FILE + 10, 10, 0)]
+    assert (queue.min_offset, queue.max_offset, queue.is_behind_gap) == (far, far + 2, False)
+    assert w.noted("queue_order_wrong") == []
+
+
 def test_a_running_slave_stops_in_front_of_bytes_that_it_cannot_read_and_goes_on_storing() -> None:
     w = world()
     w.send_ok("a")
