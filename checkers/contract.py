@@ -46,7 +46,7 @@ Loss = Literal["none", "unflushed", "unreplicated", "decayed", "all"]
 Replicas = Literal["agree", "may-differ"]
 Acknowledged = Literal["master", "master-and-slave", "majority"]
 """Who must have a message before SEND_OK promises anything."""
-Role = Literal["any", "master", "slave", "nameserver", "client"]
+Role = Literal["any", "master", "slave", "nameserver", "controller", "client"]
 Service = Literal["up", "node-down", "hangs", "cut-off", "not-routed", "read-only"]
 
 STORED_NOT_PROMISED: Final = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
@@ -218,6 +218,10 @@ class Contract:
     """Where a majority answers: when a member that is with its leader again has all that the leader has."""
     leader_within_ns: int = 0
     """Where members elect who serves: when a majority that is connected must have done so."""
+    leader_patience_ns: int = 0
+    """So long at least a leader that has lost its majority leads on."""
+    gives_up_within_ns: int = 0
+    """And so long at most."""
     reading: ReadingGuarantee | None = None
     """What consumer groups may rely on; ``None``: nothing is said about them."""
 
@@ -265,6 +269,8 @@ def _document(path: Path) -> dict[str, Any]:
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+NEVER_S: Final = 10**9
+"""A bound that nothing reaches."""
 _KEYS: Final = {"harm", "flush", "words", "source", "loss", "service", "others_up", "unreachable", "recover_within_s"}
 
 
@@ -291,6 +297,8 @@ def _contract(document: Mapping[str, Any], name: str) -> Contract:
         forced_within_ns=_ns(document.get("forced_within_s", 0)),
         caught_up_within_ns=_ns(document.get("caught_up_within_s", 0)),
         leader_within_ns=_ns(document.get("leader_within_s", 0)),
+        leader_patience_ns=_ns(document.get("leader_patience_s", 0)),
+        gives_up_within_ns=_ns(document.get("gives_up_within_s", NEVER_S)),
         reading=_reading(document["reading"]) if document["reading"].get("commits") else None,
     )
 

@@ -29,7 +29,7 @@ from checkers.history.faults import FaultFact
 from checkers.history.history import Events
 from checkers.history.spans import NEVER_NS, Span, union
 
-Kind = Literal["broker", "nameserver", "client"]
+Kind = Literal["broker", "nameserver", "controller", "client"]
 
 MASTER_ID: Final = 0
 OPERATOR: Final = "operator"
@@ -53,6 +53,8 @@ class Member:
         return self.kind == "broker" and self.broker_id == MASTER_ID
 
 
+_KINDS: Final[Mapping[str, Kind]] = {"namesrv": "nameserver", "controller": "controller", "client": "client"}
+"""By what a node's name begins with; all others are brokers."""
 ELECTING: Final = ("enableDLegerCommitLog", "enableControllerMode")
 """Properties of brokers whose roles move by elections."""
 
@@ -107,6 +109,10 @@ class Cluster:
 
     def is_nameserver(self, node: str) -> bool:
         return self.member(node).kind == "nameserver"
+
+    def directs(self, node: str) -> bool:
+        """It holds no messages and tells others where they are or who serves: a NameServer, or a controller."""
+        return self.member(node).kind in ("nameserver", "controller")
 
     def is_client(self, node: str) -> bool:
         return self.member(node).kind == "client"
@@ -228,9 +234,9 @@ def _named(node: str) -> Member:
         return Member(node, "client")
     if not stem or not tail.isdecimal():
         return Member(node, "broker", node)  # a broker name
-    if stem == "namesrv":
-        return Member(node, "nameserver")
-    return Member(node, "client") if stem == "client" else Member(node, "broker", stem, int(tail))
+    if stem in _KINDS:
+        return Member(node, _KINDS[stem])
+    return Member(node, "broker", stem, int(tail))
 
 
 def _masterships(

@@ -8,6 +8,7 @@ bring it about, whoever of them came first:
 
     down          from the act that ends it (as the history tells of nodes, else of faults) to its next start
     frozen        from the act to the heal; a process that is started anew is not frozen any more
+    starved       it lacks processor time, or files: likewise; it does everything, late, or not for everybody
     unforced      every force fails: from the act to the heal, or to the next start
     unwritten     every write fails: likewise
     stalled       no force ends: likewise
@@ -15,8 +16,9 @@ bring it about, whoever of them came first:
     full          no space on its disk
     apart(a, b)   nothing passes between the two: from the act to the heal
 
-``still`` is down or frozen. A fault that was seen to have done nothing to a node gives no span for it; one of which
-nobody can tell gives one, since these spans mostly excuse. Who accuses by them asks ``proven()``.
+``still`` is down or frozen, ``held_up`` that or starved. A fault that was seen to have done nothing to a node gives no
+span for it; one of which nobody can tell gives one, since these spans mostly excuse. Who accuses by them asks
+``proven()``.
 
 Limits. A start is what the harness did, not when the node was ready to serve. A node that ended by itself counts as
 down from the moment at which that was noticed.
@@ -104,6 +106,10 @@ class Conditions:
     def still(self, node: str) -> list[Span]:
         """When it did nothing: down or frozen."""
         return union(self.down(node), self.frozen(node))
+
+    def held_up(self, node: str) -> list[Span]:
+        """When it may have done nothing, or not all of it: nothing that is due then is late by its own fault."""
+        return union(self.still(node), self._while_it_runs(node, "starves"))
 
     def flushes_nothing(self, node: str) -> list[Span]:
         """When nothing that it had written reached its disk."""

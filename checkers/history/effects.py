@@ -69,6 +69,7 @@ _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("resets", "", "separated"),  # for a moment, until connections are made again
     ("slows", "", "separated"),  # a link that is slower than a time-out is, for who waits, silent
     ("freezes", "", "frozen"),
+    ("starves", "", "starved"),
     ("fails-writes", "", "disk-dead"),
     ("fails-forces", "", "forces-fail"),
     ("holds-forces", "", "forces-late"),

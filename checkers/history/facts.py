@@ -117,7 +117,7 @@ class RunFacts:
         return dict(set(hit[0]).intersection(*hit[1:])) if hit else {}
 
     def role_hit(self, fault: FaultFact) -> str:
-        """``master``, ``slave``, ``nameserver`` or ``client``: the gravest of those that *fault* hit."""
+        """``master``, ``slave``, ``nameserver``, ``controller`` or ``client``: the gravest that *fault* hit."""
         cluster = self.cluster
         brokers = {cluster.broker_of(node) for node in fault.left + fault.right} - {""}
         if any(cluster.hits(fault, broker) for broker in brokers):
@@ -127,7 +127,8 @@ class RunFacts:
             return "master"
         if brokers:
             return "slave"
-        return "nameserver" if any(cluster.is_nameserver(node) for node in fault.left) else "client"
+        kinds = {cluster.member(node).kind for node in fault.left}
+        return next((kind for kind in ("nameserver", "controller") if kind in kinds), "client")
 
     def traits(self, node: str) -> Traits:
         """What nodes of its release do."""

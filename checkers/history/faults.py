@@ -82,6 +82,13 @@ class FaultFact:
         """From the beginning of the act to the heal."""
         return self.begin_ns, max(self.heal_ns, self.inject_ns)
 
+    @property
+    def held_until_ns(self) -> int:
+        """Until when what it held back may still arrive: the time between two attempts of TCP doubles, so at most as
+        long again after its end as it lasted."""
+        begin_ns, end_ns = self.lasts
+        return end_ns if not self.does("separates") or end_ns >= NEVER_NS else 2 * end_ns - begin_ns
+
     def does(self, what: str, *how: str, at: str = "act") -> bool:
         """Whether one of its effects is *what* (in one of the ways of *how*)."""
         return any(e.does == what and e.at == at and (not how or e.how in how) for e in self.effects)
@@ -97,6 +104,12 @@ class FaultFact:
     def value_of(self, what: str) -> str:
         """How much of the effect *what*, as the plan wrote it; empty without any."""
         return next((effect.value for effect in self.effects if effect.does == what), "")
+
+    @property
+    def may_have_acted(self) -> bool:
+        """Whether anything of it may have been done, although a probe says no to the whole: it may have ended a process
+        and found no file to harm, or hit one node and not the other."""
+        return self.effective != 0 or self.does("ends") or any(self.answers.values())
 
     def took_effect_on(self, node: str) -> bool:
         """Whether *node* was hit and was not seen to be as it had been."""

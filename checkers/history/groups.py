@@ -93,7 +93,7 @@ def of_slaves(history: History, facts: RunFacts) -> Bools:
 
 def faults_of_node(facts: RunFacts, node: str) -> list[FaultFact]:
     """Faults that were done to *node* itself, in order; those that were seen to do nothing are left out."""
-    return [fault for fault in facts.faults if node in fault.left + fault.right and fault.effective != 0]
+    return [fault for fault in facts.faults if node in fault.left + fault.right and fault.may_have_acted]
 
 
 def reusing_fault(facts: RunFacts, broker: str) -> FaultFact | None:

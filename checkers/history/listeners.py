@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -73,8 +74,24 @@ def is_retry(history: History, queue: int) -> bool:
     return history.queues.name(queue).startswith(RETRY_PREFIX)
 
 
+def is_broadcast(history: History, group: str) -> bool:
+    """Whether every member of *group* reads everything for itself, and what its listener refuses is gone."""
+    return bool((history.ops.f.mask("broadcast") & history.ops.group.mask(group)).any())
+
+
 def wanted_tags(history: History, group: str) -> frozenset[str] | None:
     """The tags that *group* subscribed to; ``None``: it did not say, and gets everything."""
+    said = [told["tags"] for told in _subscriptions(history, group) if "tags" in told]
+    return frozenset(tag for tags in said for tag in tags) if said else None
+
+
+def orderly_limit(history: History, group: str) -> int | None:
+    """How often *group*, whose listeners are orderly, is given a message again; ``None``: it did not say that they
+    are."""
+    said = [int(told["times_max"]) for told in _subscriptions(history, group) if told.get("orderly")]
+    return max(said) if said else None
+
+
+def _subscriptions(history: History, group: str) -> list[dict[str, Any]]:
     rows = np.flatnonzero(history.ops.f.mask("subscribe") & history.ops.group.mask(group)).tolist()
-    said = [tag for row in rows for tag in json.loads(history.ops.detail[row] or "{}").get("tags", ())]
-    return frozenset(said) if rows else None
+    return [json.loads(history.ops.detail[row] or "{}") for row in rows]

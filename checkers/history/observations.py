@@ -3,8 +3,9 @@
 Question: which node showed what, when? (``harness/workloads/observing.py`` records both.)
 
 Model. An *observation* is an answered question to one node: op ``look``, ``end`` or ``master``, ``detail`` subject →
-value. An *act* is a request that was obeyed or refused: op ``act``, ``detail`` its name and ``shows``: node → subject →
-value. Text is one of several values; whole numbers only grow, so that a node which shows a greater one shows it, too.
+value. An *act* is a request that was obeyed or refused: op ``act``, ``detail`` its name, ``shows``: node → subject →
+value, and perhaps what undoes it without another act. Text is one of several values; whole numbers only grow, so that a
+node which shows a greater one shows it, too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,14 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class Undone:
+    """What undoes an act without another act: a change of one of the subjects ``by``; then ``to`` is shown again."""
+
+    by: tuple[str, ...]
+    to: str
+
+
+@dataclass(frozen=True)
 class Acted:
     """One act. ``is_done``: it was answered with success."""
 
@@ -39,6 +48,7 @@ class Acted:
     is_done: bool
     status: str
     shows: dict[str, dict[str, Any]]
+    undone: Undone = Undone((), "")
 
 
 def observations_of(history: History, f: str) -> list[Observed]:
@@ -70,7 +80,12 @@ def _act(history: History, row: int) -> Acted:
         ops.outcome[row] == "ok",
         ops.status[row],
         detail["shows"],
+        _undone(detail.get("undone", {})),
     )
+
+
+def _undone(detail: dict[str, Any]) -> Undone:
+    return Undone(tuple(detail.get("by", ())), detail.get("to", ""))
 
 
 def shows(value: Any, wanted: Any) -> bool:

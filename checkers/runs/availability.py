@@ -279,7 +279,7 @@ def _excused(facts: RunFacts, broker: str) -> list[Span]:
         longest_ns = max(longest_ns, back_ns)
         if fault.effective != 0 and _concerns(facts, fault, broker):
             spans.append((fault.begin_ns, min(NEVER_NS, fault.lasts[1] + back_ns)))
-    return union(spans, prolonged(facts.of_master(broker, facts.conditions.still), longest_ns))
+    return union(spans, prolonged(facts.of_master(broker, facts.conditions.held_up), longest_ns))
 
 
 def _concerns(facts: RunFacts, fault: FaultFact, broker: str) -> bool:

@@ -27,7 +27,7 @@ from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
-from checkers.history.listeners import Given, given_by_group
+from checkers.history.listeners import Given, given_by_group, is_broadcast
 from checkers.runs.excuses import excuses
 from checkers.runs.listener_deliveries import of_load
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -67,9 +67,7 @@ def check_broadcasts(history: History, facts: RunFacts) -> Verdict:
 
 
 def _broadcast(history: History) -> list[Given]:
-    ops = history.ops
-    groups = {ops.group[row] for row in np.flatnonzero(ops.f.mask("broadcast")).tolist()}
-    return [given for given in given_by_group(history) if given.group in groups]
+    return [given for given in given_by_group(history) if is_broadcast(history, given.group)]
 
 
 def _split(

@@ -40,12 +40,12 @@ def calm_ns(facts: RunFacts, begin: int, end: int) -> int:
 def hits_clients_only(facts: RunFacts, fault: FaultFact) -> bool:
     """Whether no server was hit."""
     cluster = facts.cluster
-    return not any(cluster.broker_of(node) or cluster.is_nameserver(node) for node in (*fault.left, *fault.right))
+    return not any(cluster.broker_of(node) or cluster.directs(node) for node in (*fault.left, *fault.right))
 
 
 def _of(facts: RunFacts, fault: FaultFact) -> list[Span]:
     begin, end = fault.lasts
-    is_silent = any(fault.does(what) for what in ("separates", "freezes", "slows", "resets"))
+    is_silent = any(fault.does(what) for what in ("separates", "freezes", "starves", "slows", "resets"))
     settle_ns = SILENT_NS if is_silent else SETTLE_NS
     after = min(end + settle_ns, NEVER_NS)
     if fault.does("ends") and not is_silent and hits_clients_only(facts, fault):

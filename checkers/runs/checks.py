@@ -34,9 +34,11 @@ from checkers.runs.listener_deliveries import check_listeners
 from checkers.runs.locks import check_locks, has_locks
 from checkers.runs.log import check_logs
 from checkers.runs.masters import check_masters
+from checkers.runs.member_logs import check_member_logs, has_member_logs
 from checkers.runs.minimum_offset import check_minimum, has_minimum
 from checkers.runs.owners import check_owners, has_owners
 from checkers.runs.propagation import check_propagation
+from checkers.runs.quorum_waits import check_quorum_waits, has_quorum_waits
 from checkers.runs.redelivery import check_redelivery
 from checkers.runs.replicas import check_replicas
 from checkers.runs.replies import check_replies, has_requests
@@ -59,6 +61,8 @@ CHECKS: Final[dict[str, Check]] = {
     "availability": check_availability,
     "routes": check_routes,
     "elections": check_elections,
+    "member-logs": check_member_logs,
+    "quorum-waits": check_quorum_waits,
     "masters": check_masters,
     "slave-lag": check_slave_lag,
     "propagation": check_propagation,
@@ -90,6 +94,8 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "propagation": lambda history, _: any(act.shows or not act.name for act in acts_of(history)),
     "answers": has_answers,
     "elections": has_elections,
+    "member-logs": has_member_logs,
+    "quorum-waits": has_quorum_waits,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),

@@ -14,9 +14,19 @@ is known when they began to serve. A majority is *connected* while q members run
     election-storm      more than two elections in a minute in which nothing was the matter, nor had been shortly before
     committed-given-up  a member dropped entries that it knew to be committed, and no fault can have taken them from a
                         majority (:mod:`checkers.runs.group_copies`)
+    gave-up-early       a leader stepped down in its own term before it had been without a majority for
+                        ``leader_patience``
+    kept-leading        a leader was without a majority for longer than ``gives_up_within``, and did not step down
+    not-preferred       another led for long, although one that is to lead before all others was well
+    vote-stalled        a candidate had the votes that it needed, and did not end its round
 
-A leader that ends or steps down leads no more, a frozen one not while it is frozen. The measures tell who led in
-which term from when to when, and the longest time without a leader although a majority was connected.
+A leader that ends or steps down leads no more, a frozen one not while it is frozen, one whose disk takes nothing not
+until that is over; and a member whose disk takes nothing is not one of a connected majority. A larger term may come
+from a member that was started and has followed nobody since, and from one that is to lead before all others
+(``preferredLeaderId``).
+
+The measures tell who led in which term from when to when, and the longest time without a leader although a majority was
+connected.
 
 Limits. Without ``role_changed`` terms are unknown, a leader that stepped down by itself is known to have done so when
 another serves, and that nobody leads is known where clients send and none of them gets SEND_OK. What a group does at
@@ -34,24 +44,38 @@ from typing import Any, Final
 
 import numpy as np
 
-from checkers.history.facts import RunFacts
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.spans import NEVER_NS, Span, length_ns, meet, outside, union
+from checkers.history.spans import NEVER_NS, Span, length_ns, meet, outside, prolonged, union
 from checkers.runs.group_copies import STRICT, Copies
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 STORM_WINDOW_NS: Final = 60_000_000_000
 STORM_ELECTIONS: Final = 2
+SETTLED_NS: Final = 5_000_000_000
+"""So long a leader has led when everybody who stood with it has heard of it."""
+CALM_NS: Final = 10_000_000_000
+SELF_ID: Final = "dLegerSelfId"
+PREFERRED: Final = "preferredLeaderId"
+TIMERS: Final = ("heartBeatTimeIntervalMs", "maxHeartBeatLeak")
+"""Properties of the reference that make a leader more or less patient."""
+HANDED_OVER_NS: Final = 15_000_000_000
+"""A leader looks once a second for one that is to lead before it; some attempts may fail."""
+AGAIN_AT_ONCE: Final = "REVOTE_IMMEDIATELY"
+WON: Final = "PASSED"
+VOTES_WITHIN_NS: Final = 1_500_000_000
+"""An answer that was not long in coming; rounds that wait for the last answer end after two seconds at the earliest."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """*node* took *role* in *term*; −1: nobody told the term."""
+    """*node* took *role* in *term*, having heard of term *heard*; −1: nobody told."""
 
     ns: int
     node: str
     role: str
     term: int
+    heard: int = -1
 
 
 def has_elections(_: History, facts: RunFacts) -> bool:
@@ -72,7 +96,12 @@ def check_elections(history: History, facts: RunFacts) -> Verdict:
             *group.without_leader(),
             *group.left_out(),
             *group.storms(),
+            *group.thrown_out(),
             *group.given_up(),
+            *group.gave_up_early(),
+            *group.kept_leading(),
+            *group.not_preferred(),
+            *group.stalled_votes(),
         ]
         led += group.timeline()
         longest_ns = max(longest_ns, group.longest_without_ns())
@@ -97,6 +126,8 @@ class _Group:
         self._roles = _roles_of(history, self._nodes)
         contract = facts.contract()
         self._within_ns = contract.leader_within_ns if contract else NEVER_NS
+        self._patience_ns = contract.leader_patience_ns if contract else 0
+        self._gives_up_ns = contract.gives_up_within_ns + facts.slack_ns() if contract else NEVER_NS
         self._end_ns = int(history.events.ns.max(initial=0))
 
     def two_leaders(self) -> Iterator[Anomaly]:
@@ -150,7 +181,7 @@ class _Group:
                     "no-leader",
                     f"Nobody led {self.broker} from {self._clock(begin_ns)} to {self._clock(end_ns)}, although "
                     f"{self._quorum} of its {len(self._nodes)} members ran and reached each other all the time; a "
-                    f"leader was due within {seconds(self._within_ns)}.",
+                    f"leader was due within {seconds(self._within_ns)}.{self._who_could_not(begin_ns, end_ns)}",
                     self.broker,
                     begin_ns=begin_ns,
                     end_ns=end_ns,
@@ -159,9 +190,14 @@ class _Group:
     def longest_without_ns(self) -> int:
         return max((end - begin for begin, end in self._without()), default=0)
 
+    def _who_could_not(self, begin_ns: int, end_ns: int) -> str:
+        """Who called itself leader then."""
+        unwritten = self._facts.conditions.unwritten
+        named = [r.node for r, span in self._led() if meet([span], meet(unwritten(r.node), [(begin_ns, end_ns)]))]
+        return f" {named[0]} went on leading with a disk that took nothing." if named else ""
+
     def _without(self) -> list[Span]:
-        frozen = self._facts.conditions.frozen
-        led = union(*(outside(frozen(role.node), *span) for role, span in self._led()))
+        led = union(*(outside(self._cannot_lead(role.node), *span) for role, span in self._led()))
         without = meet(outside(led, self._first_ns(), self._end_ns), self._connected())
         return without if self._roles else self._refused(without)
 
@@ -182,6 +218,10 @@ class _Group:
                 found.append((int(begins[within].min()), int(ends[within].max())))
         return found
 
+    def _cannot_lead(self, node: str) -> list[Span]:
+        conditions = self._facts.conditions
+        return union(conditions.frozen(node), conditions.unwritten(node))
+
     def _first_ns(self) -> int:
         return min((ns for node in self._nodes for ns in self._facts.starts.get(node, ())), default=0)
 
@@ -189,7 +229,8 @@ class _Group:
         """When some majority ran and nothing separated any two of it."""
         conditions = self._facts.conditions
         started = {node: min(self._facts.starts.get(node, (0,)), default=0) for node in self._nodes}
-        runs = {n: outside([(0, started[n]), *conditions.still(n)], 0, self._end_ns) for n in self._nodes}
+        ills = {n: [(0, started[n]), *conditions.held_up(n), *conditions.unwritten(n)] for n in self._nodes}
+        runs = {n: outside(ills[n], 0, self._end_ns) for n in self._nodes}
         reach = {pair: outside(conditions.hindered(*pair), 0, self._end_ns) for pair in combinations(self._nodes, 2)}
         return union(
             *(
@@ -227,8 +268,8 @@ class _Group:
                         [tenure],
                         outside(
                             [
-                                *conditions.still(node),
-                                *conditions.still(leader.node),
+                                *conditions.held_up(node),
+                                *conditions.held_up(leader.node),
                                 *conditions.hindered(node, leader.node),
                             ],
                             begin_ns,
@@ -248,10 +289,12 @@ class _Group:
                         )
 
     def _as_candidate(self, node: str) -> list[Span]:
-        """When it was neither leader nor follower, as far as it told."""
-        of_this = [role for role in self._roles if role.node == node]
-        ends = [*(role.ns for role in of_this[1:]), self._end_ns]
-        return [(role.ns, end) for role, end in zip(of_this, ends, strict=False) if role.role == "CANDIDATE"]
+        """When it was neither leader nor follower, as far as it told: it begins anew as neither."""
+        told = [(role.ns, role.role) for role in self._roles if role.node == node]
+        began = [(ns, "CANDIDATE") for ns in self._facts.starts.get(node, ()) if told and ns > told[0][0]]
+        of_this = sorted([*began, *told])
+        ends = [*(ns for ns, _ in of_this[1:]), self._end_ns]
+        return [(ns, end) for (ns, role), end in zip(of_this, ends, strict=False) if role == "CANDIDATE"]
 
     def storms(self) -> Iterator[Anomaly]:
         """By the end of a minute without any disturbance."""
@@ -280,6 +323,172 @@ class _Group:
             ((ns, ns + self._within_ns) for ns in starts),
         )
 
+    def thrown_out(self) -> Iterator[Anomaly]:
+        """Told by what the leader itself said when it gave up."""
+        gave_up = {(role.ns, role.node): role for role in self._roles if role.role == "CANDIDATE"}
+        for leader, (begin_ns, end_ns) in self._led():
+            heard = gave_up[end_ns, leader.node].heard if (end_ns, leader.node) in gave_up else -1
+            is_told = heard > leader.term >= 0 and end_ns - begin_ns >= SETTLED_NS
+            if is_told and self._was_calm(leader.node, end_ns) and not self._may_throw_out(leader.node, end_ns, heard):
+                yield _anomaly(
+                    "leader-thrown-out",
+                    f"{leader.node} led {self.broker} in term {leader.term} from {self._clock(begin_ns)} on, and gave "
+                    f"up at {self._clock(end_ns)} for term {heard}, although it and a majority ran and all connections "
+                    f"were well: somebody stood for election who had no reason to.",
+                    self.broker,
+                    node=leader.node,
+                    term=leader.term,
+                )
+
+    def _was_calm(self, leader: str, ns: int) -> bool:
+        """Nothing was the matter with *leader* and a majority, and who was apart was it from all of these: it cannot
+        have heard of an election."""
+        conditions, lately = self._facts.conditions, [(ns - CALM_NS, ns + 1)]
+        if any(f.effective != 0 and leader in f.left and meet([f.lasts], lately) for f in self._facts.faults):
+            return False
+        apart = {pair: meet(conditions.hindered(*pair), lately) for pair in combinations(self._nodes, 2)}
+        absent = [node for node in self._nodes if meet(conditions.held_up(node), lately)]
+        absent += [node for node in self._nodes if _between(apart, node, leader)]
+        there = [node for node in self._nodes if node not in absent]
+        return (
+            len(there) >= self._quorum
+            and not any(apart[pair] for pair in combinations(there, 2))
+            and all(_between(apart, node, leader) == _between(apart, node, other) for node in absent for other in there)
+        )
+
+    def _may_throw_out(self, leader: str, ns: int, term: int) -> bool:
+        """Whether somebody was started and had followed nobody since, or is to lead before all others and stood for
+        *term*."""
+        for node in self._nodes:
+            started = max((at for at in self._facts.starts.get(node, ()) if at <= ns), default=0)
+            followed = (r.role == "FOLLOWER" and started <= r.ns < ns for r in self._roles if r.node == node)
+            if node != leader and not any(followed):
+                return True
+        cluster = self._facts.cluster
+        preferred = cluster.properties(leader, ns).get(PREFERRED, "").split(";")
+        stood = {r.node for r in self._roles if r.heard == term and r.role == "CANDIDATE" and r.ns <= ns}
+        return any(cluster.properties(node, ns).get(SELF_ID) in preferred for node in stood)
+
+    def gave_up_early(self) -> Iterator[Anomaly]:
+        """In its own term, so that nobody with a larger one was the cause."""
+        gave_up = {(role.ns, role.node): role for role in self._roles if role.role == "CANDIDATE"}
+        for leader, (begin_ns, end_ns) in self._led():
+            last = gave_up.get((end_ns, leader.node))
+            if last is None or last.heard != leader.term or self._has_own_timers(leader.node, end_ns):
+                continue
+            since_ns = self._uneasy_since_ns(end_ns)
+            if end_ns - since_ns < self._patience_ns - self._facts.slack_ns() and not self._cannot_write(
+                leader.node, end_ns
+            ):
+                yield _anomaly(
+                    "gave-up-early",
+                    f"{leader.node} led {self.broker} in term {leader.term} from {self._clock(begin_ns)} on and "
+                    f"stepped down at {self._clock(end_ns)}, {seconds(end_ns - since_ns)} after the first sign of "
+                    f"trouble: a leader has patience for {seconds(self._patience_ns)}.",
+                    self.broker,
+                    node=leader.node,
+                    term=leader.term,
+                )
+
+    def _has_own_timers(self, node: str, ns: int) -> bool:
+        return any(name in self._facts.cluster.properties(node, ns) for name in TIMERS)
+
+    def _uneasy_since_ns(self, ns: int) -> int:
+        """When what troubles the members at that instant began; *ns* itself where nothing does."""
+        members = set(self._nodes)
+        faults = [f.lasts for f in self._facts.faults if f.effective != 0 and members & {*f.left, *f.right}]
+        down = [span for node in self._nodes for span in self._facts.conditions.down(node)]
+        uneasy = prolonged([*faults, *down], CALM_NS)
+        return next((begin for begin, end in uneasy if begin <= ns <= end), ns)
+
+    def _cannot_write(self, node: str, ns: int) -> bool:
+        """A leader whose disk takes nothing gives up at once."""
+        conditions = self._facts.conditions
+        return bool(meet(union(conditions.unwritten(node), conditions.full(node)), [(ns - self._patience_ns, ns + 1)]))
+
+    def kept_leading(self) -> Iterator[Anomaly]:
+        """Of members that tell of their roles."""
+        for leader, tenure in self._led():
+            if leader.term < 0 or self._has_own_timers(leader.node, tenure[0]):
+                continue
+            held_up = self._facts.conditions.held_up(leader.node)
+            for begin_ns, end_ns in self._alone(leader.node):
+                for begin, end in meet([tenure], outside(held_up, begin_ns, end_ns)):
+                    if end - begin > self._gives_up_ns:
+                        yield _anomaly(
+                            "kept-leading",
+                            f"{leader.node} led {self.broker} on from {self._clock(begin)} to {self._clock(end)}, "
+                            f"although it reached no majority of its {len(self._nodes)} members: it has to step down "
+                            f"within {seconds(self._gives_up_ns)}.",
+                            self.broker,
+                            node=leader.node,
+                        )
+
+    def _alone(self, leader: str) -> list[Span]:
+        """When *leader* certainly reached no majority."""
+        proven, others = self._facts.conditions.proven(), [node for node in self._nodes if node != leader]
+        away = {node: union(proven.still(node), proven.apart(node, leader)) for node in others}
+        too_many = len(self._nodes) - self._quorum + 1
+        return union(*(reduce(meet, [away[n] for n in some]) for some in combinations(others, too_many)))
+
+    def not_preferred(self) -> Iterator[Anomaly]:
+        """While nothing was the matter, nor had been for so long that whoever is to lead has caught up."""
+        calm = outside(self._disturbed(), 0, self._end_ns)
+        ids = {node: self._facts.cluster.member(node).properties.get(SELF_ID, "") for node in self._nodes}
+        for leader, tenure in self._led():
+            wanted = self._facts.cluster.properties(leader.node, tenure[0]).get(PREFERRED, "").split(";")
+            fit = [node for node in self._nodes if ids[node] and ids[node] in wanted]
+            if leader.term < 0 or not fit or leader.node in fit:
+                continue
+            for begin_ns, end_ns in meet(calm, [tenure]):
+                if end_ns - begin_ns > HANDED_OVER_NS:
+                    yield _anomaly(
+                        "not-preferred",
+                        f"{leader.node} led {self.broker} from {self._clock(begin_ns)} to {self._clock(end_ns)}, "
+                        f"although {fit[0]}, which is to lead before all others, ran and reached everybody.",
+                        self.broker,
+                        node=leader.node,
+                    )
+
+    def stalled_votes(self) -> Iterator[Anomaly]:
+        """A candidate that asks again at once, since those that it lacks are about to take its term, has their votes
+        with the next answers."""
+        slow = [fault.lasts for fault in self._facts.faults if fault.effective != 0 and self._slows(fault)]
+        for before, after in self._rounds():
+            is_same = before["term"] == after["term"] and before["outcome"] == AGAIN_AT_ONCE
+            span = (before["ns"], after["ns"])
+            if is_same and after["outcome"] in (AGAIN_AT_ONCE, WON) and span[1] - span[0] > VOTES_WITHIN_NS:
+                if meet(union(slow, self._facts.conditions.held_up(after["node"])), [span]):
+                    continue
+                yield _anomaly(
+                    "vote-stalled",
+                    f"{after['node']} asked for votes in term {after['term']} again at {self._clock(span[0])}, and "
+                    f"ended that round at {self._clock(span[1])} only, with the votes of those who answered at once.",
+                    self.broker,
+                    node=after["node"],
+                    term=after["term"],
+                )
+
+    def _slows(self, fault: FaultFact) -> bool:
+        return any(fault.does(what) for what in ("slows", "starves", "freezes"))
+
+    def _rounds(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Rounds of votes of one member that follow each other in one life."""
+        events = self._history.events
+        last: dict[str, dict[str, Any]] = {}
+        for row in (events.kind.mask("role") & events.step.mask("vote_round")).nonzero()[0].tolist():
+            node = events.node[row]
+            if node not in self._nodes:
+                continue
+            told = {**json.loads(events.detail[row]), "ns": int(events.ns[row]), "node": node}
+            before = last.get(node)
+            began_anew = before and any(
+                before["ns"] < ns for ns in self._facts.starts.get(node, ()) if ns <= told["ns"]
+            )
+            if before and not began_anew:
+                yield before, told
+            last[node] = told
+
     def given_up(self) -> Iterator[Anomaly]:
         """Committed entries that a member dropped."""
         events, lossy = self._history.events, [each.begin_ns for each in Copies(self._facts, self.broker).elections]
@@ -302,11 +511,18 @@ class _Group:
             )
 
 
+def _between(spans: dict[tuple[str, str], list[Span]], one: str, other: str) -> list[Span]:
+    return spans.get((one, other)) or spans.get((other, one)) or []
+
+
 def _roles_of(history: History, nodes: list[str]) -> list[Role]:
     events = history.events
     rows = (events.kind.mask("role") & events.step.mask("role_changed")).nonzero()[0].tolist()
     told = ((row, json.loads(events.detail[row])) for row in rows if events.node[row] in nodes)
-    return [Role(int(events.ns[row]), events.node[row], said["role"], int(said["term"])) for row, said in told]
+    return [
+        Role(int(events.ns[row]), events.node[row], said["role"], int(said["term"]), int(said.get("heard", -1)))
+        for row, said in told
+    ]
 
 
 def _anomaly(kind: str, sentence: str, broker: str, *, allowed: bool = False, **details: Any) -> Anomaly:

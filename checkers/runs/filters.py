@@ -31,7 +31,8 @@ _NAMED: Final = 10
 
 def has_filters(history: History, facts: RunFacts) -> bool:
     """Whether a group told what it wants."""
-    return "subscribe" in history.ops.f.values
+    groups = {history.ops.group[row] for row in np.flatnonzero(history.ops.f.mask("subscribe")).tolist()}
+    return any(wanted_tags(history, group) is not None for group in groups)
 
 
 def check_filters(history: History, facts: RunFacts) -> Verdict:

@@ -140,5 +140,5 @@ class Copies:
 
     def _can_talk(self, node: str, leader: str) -> list[Span]:
         conditions = self._facts.conditions
-        hindered = union(conditions.still(node), conditions.still(leader), conditions.hindered(node, leader))
+        hindered = union(conditions.held_up(node), conditions.held_up(leader), conditions.hindered(node, leader))
         return outside(hindered, 0, NEVER_NS)

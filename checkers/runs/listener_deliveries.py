@@ -13,8 +13,10 @@ the first are attributed:
     went-back       the same member got it again from the same place: the group's offset was older than that
 
 The first two need no fault. The others are allowed where delivery is at least once, and counted. A message that stands,
-after a fault took data, at an offset that the group had passed before is *skipped*: allowed. What a listener refused
-must come again within a minute (*refused-lost* if it does not), counted (*not-counted*).
+after a fault took data, at an offset that the group had passed before is *skipped*: allowed. It has passed what it was
+given, and what lies below an offset that it committed: its broker passes over what it does not want. What a listener
+refused must come again within a minute (*refused-lost* if it does not), counted (*not-counted*); but not in a group
+that broadcasts, where it is gone.
 
 Limits. A group that did not say which tags it wants is expected to want every message of the topic. A message whose
 send is unknown may be given or not.
@@ -33,7 +35,7 @@ from checkers.history.facts import RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import FAIL as REFUSED
 from checkers.history.ledger import OK, Ledger, ledger_of
-from checkers.history.listeners import LATER, Given, given_by_group, is_retry, wanted_tags
+from checkers.history.listeners import LATER, Given, given_by_group, is_broadcast, is_retry, wanted_tags
 from checkers.runs.excuses import excuses
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -98,7 +100,8 @@ def _wrong(
     yield from _missing(history, ledger, given, "undelivered", [m for m in missing if m not in behind])
     yield from _missing(history, ledger, given, "skipped", behind)
     shown = got[got < len(rolled_back)]
-    yield from _after_refusals(history, facts, given)
+    if not is_broadcast(history, given.group):
+        yield from _after_refusals(history, facts, given)
     yield from _shown(history, given, "rolled-back-delivered", "were rolled back", shown[rolled_back[shown]])
     yield from _shown(history, given, "phantom", "were refused at every send", shown[ledger.outcome[shown] == REFUSED])
 
@@ -135,7 +138,10 @@ def _is_behind(history: History, facts: RunFacts, ledger: Ledger, given: Given, 
         return False
     here = given.row[ops.queue[given.row] == ops.queue[row]]
     before = here[ops.invoke_event[here] < ops.complete_event[row]]
-    return int(ops.offset[before].max(initial=-1)) >= int(ops.offset[row])
+    told = np.flatnonzero(ops.f.mask("commit_offset") & ops.group.mask(given.group) & (ops.queue == ops.queue[row]))
+    told = told[ops.invoke_event[told] < ops.complete_event[row]]
+    passed = max(int(ops.offset[before].max(initial=-1)), int(ops.offset[told].max(initial=0)) - 1)
+    return passed >= int(ops.offset[row])
 
 
 def _missing(history: History, ledger: Ledger, given: Given, kind: str, messages: list[int]) -> Iterator[Anomaly]:

@@ -11,12 +11,18 @@ have passed since it called last, whichever comes first (the broker counts from 
                      broker had ended meanwhile, which forgets all locks, or its clock had been set forward
     never-free       a client was refused although nobody can have held the lock: everybody had given it back, or had
                      been silent for 60 s
+    given-unlocked   an orderly listener was given a message of a queue whose lock its member did not hold as far as it
+                     knew: never asked in this life, last refused, given back, or granted over 30 s before (RocketMQ:
+                     ProcessQueue#isLockExpired). No fault excuses it: the member looks before each message
+
+A run of lockers alone must have refused somebody, else nothing shows that the lock excludes anybody.
 
 Limits. A lock whose answer never came may be held by the one who asked: it makes nobody's refusal wrong.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,11 +31,14 @@ import numpy as np
 from checkers.history.columns import Ints
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
+from checkers.history.listeners import Given, given_by_group, orderly_limit
 from checkers.history.spans import NEVER_NS, Span, meet, union, within
 from checkers.objects.ownership import Owned, together
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 EXPIRES_NS: Final = 60_000_000_000
+EXPIRES_AT_CLIENT_NS: Final = 30_000_000_000
+_NAMED: Final = 10
 ROUNDING_NS: Final = 2_000_000
 """Brokers count in milliseconds."""
 
@@ -44,9 +53,12 @@ def check_locks(history: History, facts: RunFacts) -> Verdict:
     ops = history.ops
     rows = np.flatnonzero(ops.f.mask("lock"))
     held, owned = _holds(history, facts)
+    orderly = [given for given in given_by_group(history) if orderly_limit(history, given.group) is not None]
     anomalies = [*_two(history, facts, held, owned), *_never_free(history, facts, rows)]
+    anomalies += [anomaly for given in orderly for anomaly in _given_unlocked(history, facts, given)]
     granted, refused = int(ops.status.mask("OK")[rows].sum()), int(ops.status.mask("REFUSED")[rows].sum())
-    reasons = () if granted and refused else ("nobody was refused: nothing shows that the lock excludes anybody",)
+    shown = granted and (refused or orderly)
+    reasons = () if shown else ("nobody was refused: nothing shows that the lock excludes anybody",)
     failed = any(not anomaly.allowed for anomaly in anomalies)
     outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
     measures = {"granted": granted, "refused": refused, "holds": len(held)}
@@ -114,6 +126,67 @@ def _never_free(history: History, facts: RunFacts, rows: Ints) -> Iterator[Anoma
             )
             yield Anomaly("never-free", sentence, (int(ops.op[row]),), {"queue": queue})
             return
+
+
+def _given_unlocked(history: History, facts: RunFacts, given: Given) -> Iterator[Anomaly]:
+    """Deliveries of messages whose queue's lock the member did not hold as far as it knew."""
+    ops = history.ops
+    said = _said_of_locks(history, given.group)
+    wrong = [row for row in given.row.tolist() if not _believes(history, facts, said, row)]
+    if not wrong:
+        return
+    row = wrong[0]
+    last = _last_said(history, said, row)
+    sentence = (
+        f"{ops.node[row]} was given {len(wrong)} messages of queues whose lock it did not hold; the first: "
+        f"{history.op_text(int(ops.op[row]))}. "
+        + (
+            f"Said last of that lock: {history.op_text(int(ops.op[last]))}."
+            if last >= 0
+            else "It had never asked for it."
+        )
+    )
+    proof = (*([int(ops.op[last])] if last >= 0 else []), *(int(ops.op[row]) for row in wrong[:_NAMED]))
+    yield Anomaly("given-unlocked", sentence, proof, {"group": given.group, "count": len(wrong)})
+
+
+_Said = dict[tuple[str, int], tuple[list[int], list[int]]]
+"""By member and queue: event numbers, and rows of ops."""
+
+
+def _said_of_locks(history: History, group: str) -> _Said:
+    """What members knew since when: a call that was answered OK or REFUSED, at its answer; one that gives the lock
+    back, at its beginning."""
+    ops = history.ops
+    of_group = ops.group.mask(group)
+    answered = ops.f.mask("lock") & of_group & ops.status.mask("OK", "REFUSED")
+    back = ops.f.mask("unlock") & of_group
+    found = [(int(ops.complete_event[row]), row) for row in np.flatnonzero(answered).tolist()]
+    found += [(int(ops.invoke_event[row]), row) for row in np.flatnonzero(back).tolist()]
+    said: _Said = {}
+    for event, row in sorted(found):
+        events, rows = said.setdefault((ops.node[row], int(ops.queue[row])), ([], []))
+        events.append(event)
+        rows.append(row)
+    return said
+
+
+def _last_said(history: History, said: _Said, delivery: int) -> int:
+    """The row of what was said last of its lock before *delivery*; −1: nothing."""
+    ops = history.ops
+    events, rows = said.get((ops.node[delivery], int(ops.queue[delivery])), ([], []))
+    place = bisect_left(events, int(ops.invoke_event[delivery]))
+    return rows[place - 1] if place else -1
+
+
+def _believes(history: History, facts: RunFacts, said: _Said, delivery: int) -> bool:
+    """Whether the member held the lock as far as it knew in this life."""
+    ops, last = history.ops, _last_said(history, said, delivery)
+    if last < 0 or ops.f[last] != "lock" or ops.status[last] != "OK":
+        return False
+    granted_ns, ns = int(ops.complete_ns[last]), int(ops.invoke_ns[delivery])
+    died = any(granted_ns < down <= ns for down, _ in facts.conditions.down(ops.node[delivery]))
+    return not died and ns - granted_ns <= EXPIRES_AT_CLIENT_NS + ROUNDING_NS
 
 
 def _may_be_held(history: History, rows: Ints, refused: int) -> list[Span]:

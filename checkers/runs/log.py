@@ -360,6 +360,6 @@ def _instant(history: History, event: int) -> tuple[int, int]:
 
 
 def _standstill_ns(facts: RunFacts, broker: str, begin: int, end: int) -> int:
-    """How much of [begin, end] the master of *broker* did nothing, or could write nothing."""
-    still = facts.of_master(broker, facts.conditions.still)
-    return length_ns(union(still, facts.of_master(broker, facts.conditions.unwritten)), begin, end)
+    """How much of [begin, end] the master of *broker* did nothing, or not all of it, or could write nothing."""
+    idle = facts.of_master(broker, facts.conditions.held_up)
+    return length_ns(union(idle, facts.of_master(broker, facts.conditions.unwritten)), begin, end)

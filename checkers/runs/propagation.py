@@ -18,9 +18,15 @@ tells the delay, to the distance of two observations. Bounds by subject (:data:`
                             it before it is started again, so that asking the slave tells nothing
 
     not-shown     a node was asked and did not show it within its bound
-    gone-again    it was shown, and then it was not, although nothing else had been told
+    gone-again    it was shown, and then it was not, although nothing else had been told or undone it
     table-lost    what a master had been told is gone at the end, although its slave must have copied it, or no
                   machine was lost
+
+A permission that a NameServer was told of (205, 327) stands until the broker's next registration with a changed table
+of topics, which brings the broker's own permission again (RouteInfoManager#registerBroker). A topic that the broker
+made by itself (a retry or dead-letter topic, a template's) it registers at once; the mark of an ordered topic with its
+next registration, 30 s later. So looks at the broker tell how many topics it has, and :data:`TOLD_WITHIN` how long
+after such a change the act may be undone; then the broker's own value is lawful, and no other.
 
 Whoever was down or partitioned before the bound was over is excused until it is back, has joined again (15 s; a slave
 asks no master before its next registration, 30 s later) and as long again as the bound; what comes later excuses
@@ -58,6 +64,8 @@ WITHIN: Final[Mapping[str, int]] = {
     "delay": 4 * S,
 }
 REGISTER_NS: Final = 30 * S
+TOLD_WITHIN: Final[Mapping[str, int]] = {"topics": 3 * S, "ordered topics": 35 * S}
+"""How long after a change of its topics a broker has told its NameServers, by what changed."""
 TABLES: Final = ("topic", "group", "offset", "delay")
 DELAY_FILE: Final = "delay in the file"
 COPIED: Final = (*TABLES, DELAY_FILE)
@@ -77,6 +85,10 @@ class _Wanted:
     shown_ns: int = -1
 
     @property
+    def due_ns(self) -> int:
+        return self.act.complete_ns + self.within_ns
+
+    @property
     def delay_ms(self) -> int:
         return max(0, self.shown_ns - self.act.complete_ns) // 1_000_000
 
@@ -88,7 +100,7 @@ def check_propagation(history: History, facts: RunFacts) -> Verdict:
     wanted = [w for act in acts if act.is_done for w in _wanted(facts, act, acts, by_node)]
     tables = _forgotten(facts, acts, by_node)
     anomalies = [
-        *(_not_shown(facts, w) for w in wanted if _is_late(facts, w)),
+        *(_not_shown(facts, w) for w in wanted if _is_late(facts, w) and not _never_stood(w, by_node)),
         *(anomaly for w in wanted for anomaly in _gone_again(facts, w, by_node)),
         *(_table_lost(facts, *lost) for lost in tables if not _may_forget(facts, lost)),
     ]
@@ -163,7 +175,7 @@ def _is_late(facts: RunFacts, w: _Wanted) -> bool:
 
 def _due_ns(facts: RunFacts, w: _Wanted) -> int:
     """When the node must show it: faults that begin before that move it on, or to never."""
-    due_ns = w.act.complete_ns + w.within_ns
+    due_ns = w.due_ns
     for fault in sorted(_faults_of(facts, w), key=lambda fault: fault.begin_ns):
         if fault.begin_ns < due_ns and _back_ns(facts, fault, w) > w.act.complete_ns:
             due_ns = NEVER_NS if _takes_along(fault, w.subject) else max(due_ns, _back_ns(facts, fault, w))
@@ -208,22 +220,55 @@ def _not_shown(facts: RunFacts, w: _Wanted) -> Anomaly:
 def _gone_again(facts: RunFacts, w: _Wanted, by_node: Mapping[str, Mapping[str, list[Observed]]]) -> Iterator[Anomaly]:
     if w.shown_ns < 0 or isinstance(w.value, int):
         return
+    last_ns = w.shown_ns
     for observation in by_node[w.node][w.subject]:
-        if (
-            w.shown_ns < observation.invoke_ns
-            and observation.complete_ns < w.until_ns
-            and not shows(observation.shown[w.subject], w.value)
-        ):
-            if not _excused(facts, w, observation.complete_ns):
-                sentence = (
-                    f"{w.node} showed {w.subject} as {w.value!r} after {w.act.name}, and as "
-                    f"{observation.shown[w.subject]!r} at {facts.clock(observation.complete_ns)}, "
-                    "although nothing had been told since."
-                )
-                yield Anomaly(
-                    "gone-again", sentence, (w.act.op, observation.op), {"node": w.node, "subject": w.subject}
-                )
+        if observation.invoke_ns <= w.shown_ns or observation.complete_ns >= w.until_ns:
+            continue
+        if not shows(observation.shown[w.subject], w.value):
+            if not _excused(facts, w, observation.complete_ns) and not _shows_undone(w, last_ns, observation, by_node):
+                yield _gone(facts, w, observation)
             return
+        last_ns = observation.invoke_ns
+
+
+def _gone(facts: RunFacts, w: _Wanted, observation: Observed) -> Anomaly:
+    sentence = (
+        f"{w.node} showed {w.subject} as {w.value!r} after {w.act.name}, and as "
+        f"{observation.shown[w.subject]!r} at {facts.clock(observation.complete_ns)}, "
+        "although nothing had been told since."
+    )
+    return Anomaly("gone-again", sentence, (w.act.op, observation.op), {"node": w.node, "subject": w.subject})
+
+
+def _shows_undone(
+    w: _Wanted, last_ns: int, observation: Observed, by_node: Mapping[str, Mapping[str, list[Observed]]]
+) -> bool:
+    """It shows what it must once the act is undone, which may have been since *last_ns*."""
+    is_right = bool(shows(observation.shown[w.subject], w.act.undone.to))
+    return is_right and _is_undone(w, last_ns, observation.complete_ns, by_node)
+
+
+def _is_undone(w: _Wanted, begin_ns: int, end_ns: int, by_node: Mapping[str, Mapping[str, list[Observed]]]) -> bool:
+    """Whether what undoes the act may have been told from *begin_ns* to *end_ns*."""
+    for subject in w.act.undone.by:
+        looks = [look for of_node in by_node.values() for look in of_node.get(subject, ())]
+        told_ns = next(ns for name, ns in TOLD_WITHIN.items() if subject.startswith(f"{name} "))
+        if _changed(looks, subject, begin_ns - told_ns, end_ns):
+            return True
+    return False
+
+
+def _never_stood(w: _Wanted, by_node: Mapping[str, Mapping[str, list[Observed]]]) -> bool:
+    """It was undone before it had to be seen."""
+    return w.shown_ns < 0 and _is_undone(w, w.act.invoke_ns, w.due_ns, by_node)
+
+
+def _changed(looks: list[Observed], subject: str, begin_ns: int, end_ns: int) -> bool:
+    """Whether the last look before *begin_ns*, those until *end_ns* and the next one differ."""
+    before = [look for look in looks if look.complete_ns <= begin_ns][-1:]
+    within = [look for look in looks if look.complete_ns > begin_ns and look.invoke_ns < end_ns]
+    after = [look for look in looks if look.invoke_ns >= end_ns][:1]
+    return len({look.shown[subject] for look in (*before, *within, *after)}) > 1
 
 
 # What a lost master takes along ---------------------------------------------------------------------------------------

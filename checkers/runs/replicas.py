@@ -4,11 +4,16 @@ Question: after everything was healed and had time to catch up, are the queues o
 
 Model. The last look reads every queue on the master (``drain``) and on each slave (``replica``). A slave whose disk was
 replaced may begin later (a new one gets its master's last log file only): from the first offset that it has on, both
-must be equal. Any other slave has had everything from the beginning, and begins where its master does:
+must be equal. Any other slave has had everything from the beginning, and begins where its master does; but every node
+deletes its old log files by its own clock, so that what one has deleted by right (:mod:`checkers.runs.expiry`) and the
+other has not yet is no difference:
 
     differs    the same offset holds two messages
     missing    the slave ends before the master, or has a hole: it stopped following
     ahead      the slave holds offsets that the master does not have
+
+A slave is read last, where consumers had still to come to the end some seconds after its master. So a message without
+an answer that a partition held back may have reached the master in between: it is no difference.
 
 Where a synchronous master said SEND_OK it said that a slave has the message. ``unreplicated-ok`` names those that no
 slave of it has, wherever in the queue one looks: a slave that was ahead of its restarted master reports a longer log
@@ -32,6 +37,8 @@ from checkers.history.columns import Bools
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.history.ledger import OK, Ledger, ledger_of
+from checkers.history.spans import NEVER_NS
+from checkers.runs.expiry import Retention
 from checkers.runs.mechanisms import SLAVE_AHEAD
 from checkers.runs.slave_ahead import Overtaken, overtaken
 from checkers.verdict import Anomaly, Outcome, Verdict
@@ -57,9 +64,12 @@ def check_replicas(history: History, facts: RunFacts) -> Verdict:
             if queue not in ended:
                 reasons.append(f"{history.queues.name(queue)} was not read to its end on {node}")
                 continue
-            found = _compare(masters.get(queue, {}), replicas.get(queue, {}), is_new=_began_anew(facts, node))
-            counts.update({kind: len(offsets) for kind, offsets in found.items()})
             sides = masters.get(queue, {}), replicas.get(queue, {})
+            kept_from = _kept_from(history, facts, ledger, node, *sides)
+            found = _compare(*sides, is_new=_began_anew(facts, node), kept_from=kept_from)
+            late = _came_later(history, facts, queue, *sides)
+            found["ahead"] = [offset for offset in found["ahead"] if offset not in late]
+            counts.update({kind: len(offsets) for kind, offsets in found.items()})
             anomalies += _anomalies(history, facts, node, queue, found, *sides, why[node])
     outcome = _outcome(anomalies, reasons)
     measures = {kind: counts[kind] for kind in _KINDS}
@@ -74,6 +84,30 @@ _WORDS = {
     "missing": "the slave has not got these",
     "ahead": "the slave has these, its master does not",
 }
+
+
+def _came_later(history: History, facts: RunFacts, queue: int, master: Contents, slave: Contents) -> set[int]:
+    """Offsets behind the master's last one of messages of which a send had no answer, and may have been on its way when
+    the master was read."""
+    ops = history.ops
+    read_ns = int(ops.complete_ns[ops.f.mask("drain") & (ops.queue == queue)].max(initial=-1))
+    broker = history.queues.broker_of(queue)
+    holding = [fault for fault in facts.faults if fault.begin_ns < read_ns <= fault.held_until_ns]
+    held = [fault.lasts for fault in holding if fault.effective != 0 and _holds_sends(facts, fault, broker)]
+    sends = ops.f.mask("send") & ops.outcome.mask("info")
+    done_ns = np.where(ops.complete_ns < 0, NEVER_NS, ops.complete_ns)
+    during = [(done_ns > begin_ns) & (ops.invoke_ns < end_ns) for begin_ns, end_ns in held]
+    end = max(master, default=-1)
+    unanswered = {message for span in during for message in ops.message[sends & span].tolist()}
+    return {offset for offset, (message, _) in slave.items() if offset > end and message in unanswered}
+
+
+def _holds_sends(facts: RunFacts, fault: FaultFact, broker: str) -> bool:
+    """Whether it separates a client from a node of *broker*."""
+    nodes = {*fault.left, *fault.right, *(node for sides in fault.cuts for side in sides for node in side)}
+    clients = [node for node in nodes if facts.cluster.is_client(node)]
+    servers = [node for node in nodes if facts.cluster.broker_of(node) == broker]
+    return any(fault.hinders(client, server) for client in clients for server in servers)
 
 
 def _outcome(anomalies: list[Anomaly], reasons: list[str]) -> Outcome:
@@ -159,11 +193,26 @@ def _began_anew(facts: RunFacts, node: str) -> bool:
     return any(facts.cluster.broker_of(hit) == broker for fault in replaced for hit in fault.left)
 
 
-def _compare(master: Contents, slave: Contents, *, is_new: bool) -> dict[str, list[int]]:
+def _kept_from(history: History, facts: RunFacts, ledger: Ledger, node: str, master: Contents, slave: Contents) -> int:
+    """The first offset that both must have: below it one of them had deleted files that were old enough to go, and the
+    other had not looked yet. 0 where what is missing had to stay."""
+    begin = max(min(master, default=0), min(slave, default=0))
+    below = (item for side in (master, slave) for item in side.items() if item[0] < begin)
+    known = [(offset, message) for offset, (message, _) in below if message >= 0 and ledger.position[message] >= 0]
+    if not known:
+        return 0
+    message, ops = max(known)[1], history.ops  # files go oldest first: if this one may, so may all before it
+    retention = Retention.of(history, facts, facts.cluster.broker_of(node))
+    row, last_ns = int(ledger.row[message]), int(ops.complete_ns.max())
+    told = (ops.invoke_ns[[row]], ledger.position[[message]], np.array([last_ns], dtype=np.int64))
+    return begin if retention.lets_go(*told)[0] else 0
+
+
+def _compare(master: Contents, slave: Contents, *, is_new: bool, kept_from: int) -> dict[str, list[int]]:
     """Offsets by what is the matter with them."""
-    begin = min(slave, default=0) if is_new else 0
+    begin = max(kept_from, min(slave, default=0) if is_new else 0)
     found: dict[str, list[int]] = {kind: [] for kind in _KINDS}
-    for offset in sorted({*slave, *(offset for offset in master if offset >= begin)}):
+    for offset in (offset for offset in sorted({*slave, *master}) if offset >= begin):
         if offset not in slave:
             found["missing"].append(offset)
         elif offset not in master:

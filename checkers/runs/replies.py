@@ -15,6 +15,8 @@ not waiting for it, with the message that it answers.
 A reply that comes after its caller has given up, or a second time (a request is a message, and delivered at least
 once), is counted.
 
+UNKNOWN without any request that was answered, and where repliers never heard that a reply was handed over.
+
 Limits. A request without any reply proves nothing: replies are not kept for callers that are away.
 """
 
@@ -50,11 +52,19 @@ def check_replies(history: History, facts: RunFacts) -> Verdict:
         *_told(history, "wrong-caller", "reached a client that had not asked", _elsewhere(history, stray, caller)),
         *_lost(history, facts, asked),
     ]
+    handed = int((ops.f.mask("reply") & ops.status.mask("OK")).sum())
     failed = any(not anomaly.allowed for anomaly in anomalies)
-    reasons = () if len(answered) else ("no request was answered",)
+    reasons = [] if len(answered) else ["no request was answered"]
+    if "reply" in ops.f.values and not handed:
+        reasons.append("no replier was told that its reply was handed over, so that none can be missed")
     outcome = Outcome.FAIL if failed else Outcome.UNKNOWN if reasons else Outcome.PASS
-    measures = {"requests": len(asked), "answered": len(answered), "late_or_twice": len(stray)}
-    return Verdict("replies", outcome, tuple(anomalies), measures, reasons)
+    measures = {
+        "requests": len(asked),
+        "answered": len(answered),
+        "handed_over": handed,
+        "late_or_twice": len(stray),
+    }
+    return Verdict("replies", outcome, tuple(anomalies), measures, tuple(reasons))
 
 
 def _answer_of(history: History, row: int) -> int:

@@ -8,12 +8,15 @@ given back before; the one that follows a refusal at *times* waits for delay lev
 message that was read from %DLQ%group; ``times_max`` of its detail is how often the group is given a message again.
 
     retried-early    it came again before its delay was over (a clock that was set forward excuses it)
-    over-max         it came with a count beyond ``times_max``
+    over-max         it came with a count beyond ``times_max``: from the retry topic, or in calm
     buried-early     it is a dead letter, though nobody has refused it so often
     not-buried       it was refused at ``times_max``, and the dead letters that were read a while later have it not
 
 A broker that could not take it back makes the member send it itself, or keep it (5 s): that is no retry from the retry
 topic and counts for nothing here. The last one is allowed after a fault that takes data.
+
+An orderly listener is given what it refused at once again, counted by its member; one that was refused at ``times_max``
+is sent to the retry topic with that count and the delay that goes with it, which a dead letter of 4.9 waits for, too.
 
 Limits. Counts that stay the same are the check ``listeners``' (not-counted), and refusals without any sequel, too.
 """
@@ -28,7 +31,7 @@ import numpy as np
 
 from checkers.history.facts import RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.listeners import LATER, Given, given_by_group, is_retry
+from checkers.history.listeners import LATER, Given, given_by_group, is_retry, orderly_limit
 from checkers.history.spans import meet
 from checkers.runs.calm import calm_ns
 from checkers.runs.excuses import excuses
@@ -115,8 +118,7 @@ def _early(history: History, facts: RunFacts, given: Given) -> Iterator[Anomaly]
             before = first.get(count - 1, -1)
             if before >= 0 and is_retry(history, int(ops.queue[row])):
                 waited = int(ops.invoke_ns[row] - ops.invoke_ns[before])
-                level = min(FIRST_LEVEL + count - 1, len(DELAYS_S))
-                if waited < DELAYS_S[level - 1] * S - ROUNDING_NS and not _clock_jumped(history, facts, before, row):
+                if waited < _delay_ns(count - 1) - ROUNDING_NS and not _clock_jumped(history, facts, before, row):
                     early.append((before, row, waited))
             if refused[place]:
                 first.setdefault(count, row)
@@ -139,24 +141,37 @@ def _clock_jumped(history: History, facts: RunFacts, before: int, row: int) -> b
 def _of_counts(history: History, facts: RunFacts, given: Given, buried: dict[int, int], most: int) -> Iterator[Anomaly]:
     ops, times = history.ops, given.times(history)
     refused = ops.status.mask(LATER)[given.row]
-    over = [int(given.row[place]) for place in np.flatnonzero(times > most).tolist()]
+    over = [row for row in given.row[times > most].tolist() if _is_too_many(history, facts, row)]
     yield from _told(history, given.group, "over-max", f"with a count beyond {most}", over)
     early = [row for message, row in buried.items() if not (refused & (given.message == message)).any()]
     tired = {int(given.message[p]): int(given.row[p]) for p in np.flatnonzero(refused & (times >= most)).tolist()}
-    last = {m: int(times[(given.message == m) & refused].max(initial=-1)) for m in buried}
+    last = {m: int(times[(given.message == m) & refused].max(initial=-1)) for m in (*buried, *tired)}
     early += [row for message, row in buried.items() if 0 <= last[message] < most]
     yield from _told(
         history, given.group, "buried-early", "as dead letters, though it had not refused it so often", early
     )
     read_ns = max((int(ns) for ns in ops.invoke_ns[ops.f.mask("bury") & ops.group.mask(given.group)]), default=0)
+    is_orderly = orderly_limit(history, given.group) is not None
+    late_ns = {m: _delay_ns(last[m]) if is_orderly else 0 for m in tired}
     missing = [
         row
         for message, row in tired.items()
-        if message not in buried and _must_be_buried(facts, int(ops.complete_ns[row]), read_ns)
+        if message not in buried and _must_be_buried(facts, int(ops.complete_ns[row]) + late_ns[message], read_ns)
     ]
     taken = bool(excuses(facts, "not-buried"))
     what = f"refused {most + 1} times and not among the dead letters"
     yield from _told(history, given.group, "not-buried", what, missing, allowed=taken)
+
+
+def _delay_ns(times: int) -> int:
+    """How long what was given back so often before waits when it is given back again."""
+    return DELAYS_S[min(FIRST_LEVEL + times, len(DELAYS_S)) - 1] * S
+
+
+def _is_too_many(history: History, facts: RunFacts, row: int) -> bool:
+    """A member counts on while nobody takes what it gives back."""
+    ns = int(history.ops.invoke_ns[row])
+    return is_retry(history, int(history.ops.queue[row])) or calm_ns(facts, ns, ns + 1) > 0
 
 
 def _must_be_buried(facts: RunFacts, refused_ns: int, read_ns: int) -> bool:

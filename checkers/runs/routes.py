@@ -173,7 +173,7 @@ class _Judge:
         key = (master, server)
         if key not in self._spans:
             conditions = self.facts.conditions
-            self._spans[key] = union(conditions.still(master), conditions.hindered(master, server, "namesrv"))
+            self._spans[key] = union(conditions.held_up(master), conditions.hindered(master, server, "namesrv"))
         return self._spans[key]
 
     def _held(self, master: str, server: str) -> list[Span]:
@@ -191,11 +191,11 @@ class _Judge:
         return union(self.proven.still(master), self.proven.unheard(master, server, "namesrv"))
 
     def _of_server(self, server: str) -> list[Span]:
-        """When *server* was down, frozen or of another time."""
+        """When *server* was down, frozen, starved or of another time."""
         key = ("", server)
         if key not in self._spans:
             conditions = self.facts.conditions
-            self._spans[key] = union(conditions.still(server), conditions.of_another_time(server))
+            self._spans[key] = union(conditions.held_up(server), conditions.of_another_time(server))
         return self._spans[key]
 
     @staticmethod

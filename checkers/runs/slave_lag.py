@@ -73,7 +73,7 @@ def _behind(facts: RunFacts, observations: list[Observed], slave: str) -> list[t
 def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]]) -> Iterator[Anomaly]:
     contract = facts.contract()
     lag_ns = (contract.replication_lag_ns if contract else 0) + facts.slack_ns() + LOOKS_NS
-    bit = [fault for fault in facts.faults if fault.effective != 0]
+    bit = [fault for fault in facts.faults if fault.may_have_acted]
     away = [fault for fault in bit if _moves(fault) and _is_fixed(facts, slave)]
     cluster = facts.cluster
     # A slave learns its master's address from a NameServer, so what hits one may keep it from its master, too.
@@ -81,7 +81,7 @@ def _judge(facts: RunFacts, slave: str, behind: list[tuple[int, Observed]]) -> I
         f
         for f in bit
         if cluster.broker_of(slave) in map(cluster.broker_of, (*f.left, *f.right))
-        or any(cluster.is_nameserver(node) for node in f.left)
+        or any(cluster.directs(node) for node in f.left)
     ]
     for ns, observation in behind:
         if ns > lag_ns and not any(_disturbed(fault, observation, fault in away) for fault in own):

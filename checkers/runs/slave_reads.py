@@ -224,7 +224,7 @@ def _apart(facts: RunFacts, node: str, *, whole: bool) -> list[tuple[int, int]]:
 def _concerning(facts: RunFacts, node: str) -> Iterable[FaultFact]:
     """Faults on the slave, on its master, or between either and others."""
     pair = {node, facts.cluster.first_master(facts.cluster.broker_of(node))}
-    return (fault for fault in facts.faults if fault.effective != 0 and pair & {*fault.left, *fault.right})
+    return (fault for fault in facts.faults if fault.may_have_acted and pair & {*fault.left, *fault.right})
 
 
 def _lacks(history: History, facts: RunFacts, row: int, send_row: int, count: int) -> Anomaly:

@@ -63,7 +63,7 @@ def takers_of(facts: RunFacts, broker: str) -> list[FaultFact]:
 
 def ends_after(facts: RunFacts, broker: str, taker: FaultFact) -> list[FaultFact]:
     """Faults that ended the process of *broker* once more after *cut*."""
-    hits = [fault for fault in facts.faults if fault.effective != 0 and facts.hits(fault, broker)]
+    hits = [fault for fault in facts.faults if fault.may_have_acted and facts.hits(fault, broker)]
     return [fault for fault in hits if fault.fault != taker.fault and ends_later(fault, taker.inject_ns)]
 
 

@@ -187,7 +187,7 @@ def _gone(history: History, facts: RunFacts, rows: Ints) -> Bools:
     """Which of *rows* were asked while the master was hit by something, or before its return had got around."""
     ops = history.ops
     gone = np.zeros(len(rows), dtype=np.bool_)
-    for fault in (fault for fault in facts.faults if fault.effective != 0):
+    for fault in (fault for fault in facts.faults if fault.may_have_acted):
         hit = {*fault.left, *fault.right}
         brokers = [b for b in facts.cluster.brokers if facts.cluster.masters(b, *fault.lasts) & hit]
         nodes = [node for node in ops.node.values if facts.cluster.broker_of(node) in brokers]

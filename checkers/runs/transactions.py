@@ -127,7 +127,7 @@ def _lost(history: History, facts: RunFacts, given: Given, transactions: Transac
     patience_ns = _patience_ns(facts)
     end_ns = end_of_run(history)
     got = frozenset(given.message.tolist())
-    last_fault_ns = max((fault.lasts[1] for fault in facts.faults if fault.effective != 0), default=0)
+    last_fault_ns = max((fault.lasts[1] for fault in facts.faults if fault.may_have_acted), default=0)
     lost = [
         row
         for message, row in sorted(transactions.committed.items())

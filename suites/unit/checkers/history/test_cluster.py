@@ -36,6 +36,20 @@ def test_names_with_digits_and_dashes_are_what_properties_say() -> None:
     assert not cluster.is_slave("eu-1")
 
 
+def test_a_controller_that_stands_apart_is_no_nameserver_and_no_calm() -> None:
+    nodes = {**NODES, "controller-1": {"controllerDLegerGroup": "controllers"}}
+    kill = FaultFact("f", "kill", ("controller-1",), begin_ns=1, inject_ns=1, heal_ns=2, effective=1)
+    facts = RunFacts("controller", nodes=nodes, targets=TARGETS, faults=(kill,))
+    assert [facts.cluster.directs(node) for node in ("namesrv-1", "controller-1", "eu-1-0", "client-3")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not facts.cluster.is_nameserver("controller-1")
+    assert facts.role_hit(kill) == "controller"
+
+
 def test_each_node_is_of_its_own_release() -> None:
     facts = RunFacts("multi-master-multi-slave-async", nodes=NODES, targets=TARGETS)
     assert [facts.cluster.release_of(node) for node in ("eu-1-0", "eu-1-1", "eu-1-2", "namesrv-1")] == [

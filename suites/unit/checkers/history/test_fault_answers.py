@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.history.faults import faults_of
+from checkers.history.faults import FaultFact, faults_of
 from suites.unit.checkers.build import MS, Build
 
 
@@ -58,3 +58,21 @@ def test_what_is_taken_with_a_heal_is_a_loss_of_that_moment() -> None:
 def test_what_did_nothing_or_was_never_healed_takes_nothing(bit: int, heal: int | None) -> None:
     (fault,) = faults_of(dead_disk(bit=bit, heal=heal).history().events)
     assert fault.takes() == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "effective", "answers", "may"),
+    [
+        ("pause", 1, {}, True),
+        ("pause", -1, {}, True),
+        ("pause", 0, {}, False),
+        ("pause", 0, {"broker-a-0": 0, "broker-a-1": 0}, False),
+        ("pause", 0, {"broker-a-0": 1, "broker-a-1": 0}, True),  # one stood still
+        ("flip_bits", 0, {}, True),  # nothing was harmed, but the process ended for it
+    ],
+)
+def test_a_fault_that_failed_as_a_whole_may_have_done_a_part(
+    kind: str, effective: int, answers: dict[str, int], may: bool
+) -> None:
+    fault = FaultFact("f", kind, ("broker-a-0", "broker-a-1"), effective=effective, answers=answers)
+    assert fault.may_have_acted is may

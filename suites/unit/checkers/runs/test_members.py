@@ -34,6 +34,10 @@ class Members(Listening):
     def lock(self, at: int, by: str, status: str = "OK", f: str = "lock", queue: int = 0) -> None:
         self.op(f, at, at + 2, status, queue=queue, node=by, group=G)
 
+    def orderly(self) -> None:
+        """The group says that its listeners are orderly ones."""
+        self.op("subscribe", 0, 1, "OK", group=G, detail=json.dumps({"orderly": True, "times_max": 2}))
+
     def buried(self, at: int, *messages: int, times_max: int = 2) -> None:
         """The dead letters are read to their end."""
         detail = json.dumps({"times_max": times_max})
@@ -263,3 +267,93 @@ def test_locks_that_nobody_wanted_at_once_prove_nothing() -> None:
     run = Members()
     run.lock(1_000, "client-2")
     assert verdict(check_locks, run).outcome is UNKNOWN
+
+
+def given_at(ms: int) -> Members:
+    """client-2 of an orderly group has the lock since 1 s, renewed at 21 s, and is given a message then."""
+    run = Members()
+    run.orderly()
+    run.lock(1_000, "client-2")
+    run.lock(21_000, "client-2")
+    run.sent(500, 0, 0)
+    run.gave(ms, 0, 0)
+    return run
+
+
+@pytest.mark.parametrize(("ms", "kind"), [
+    (500, "given-unlocked"), (1_001, "given-unlocked"), (1_003, ""), (40_000, ""), (51_002, ""),
+    (51_005, "given-unlocked"),
+])  # fmt: skip
+def test_an_orderly_listener_is_given_nothing_without_a_lock_that_is_young_enough(ms: int, kind: str) -> None:
+    one = verdict(check_locks, given_at(ms))
+    assert kinds(one) == ({kind: False} if kind else {})
+    assert one.outcome is (FAIL if kind else PASS), "nobody has to be refused where listeners show what locks are for"
+
+
+@pytest.mark.parametrize(("status", "f", "held"), [
+    ("REFUSED", "lock", False), ("OK", "unlock", False), ("TIMEOUT", "lock", True),
+])  # fmt: skip
+def test_a_lock_that_is_refused_or_given_back_counts_no_more_and_one_that_nobody_speaks_of_does(
+    status: str, f: str, held: bool
+) -> None:
+    run = given_at(30_000)
+    run.lock(25_000, "client-2", status, f=f)
+    assert ("given-unlocked" not in kinds(verdict(check_locks, run))) is held
+
+
+def test_the_next_life_of_a_member_has_no_locks() -> None:
+    run = given_at(30_000)
+    run.fault("restart", "client-2", 25_000, 25_001, heal=25_001)
+    assert kinds(verdict(check_locks, run)) == {"given-unlocked": False}
+
+
+def test_the_lock_of_another_queue_or_member_is_of_no_use() -> None:
+    run = given_at(30_000)
+    run.gave(31_000, 0, 0, queue=1)
+    run.gave(32_000, 0, 0, by="client-3")
+    one = verdict(check_locks, run)
+    assert one.anomalies[0].details["count"] == 2
+
+
+def test_no_fault_excuses_a_member_that_does_not_look_at_its_lock() -> None:
+    run = given_at(60_000)
+    run.fault("pause", "client-2", 25_000, 25_001, heal=59_000)
+    run.fault("kill", "broker-a-0", 25_000, 25_001, heal=26_000)
+    assert kinds(verdict(check_locks, run)) == {"given-unlocked": False}
+
+
+# -- dead letters of orderly groups ------------------------------------------------------------------------------------
+
+
+def tired(read_at: int, *, orderly: bool) -> Members:
+    """m0 is refused at 0, 1 and 2 and is no dead letter when those are read; it goes there with the delay of level 5,
+    a minute."""
+    run = Members()
+    if orderly:
+        run.orderly()
+    run.sent(0, 0, 0)
+    for times in range(3):
+        run.gave(100 + 200 * times, 0, 0, times=times, said="LATER")
+    run.buried(read_at)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("read_at", "orderly", "missing"), [(20_000, False, True), (60_000, True, False), (75_000, True, True)]
+)
+def test_a_dead_letter_of_an_orderly_listener_waits_as_long_as_its_count_says(
+    read_at: int, orderly: bool, missing: bool
+) -> None:
+    found = kinds(verdict(check_retries, tired(read_at, orderly=orderly)))
+    assert found == ({"not-buried": False} if missing else {})
+
+
+@pytest.mark.parametrize(("queue", "fault", "over"), [(0, False, True), (0, True, False), (1, True, True)])
+def test_a_member_counts_on_while_nobody_takes_what_it_gives_back(queue: int, fault: bool, over: bool) -> None:
+    run = tired(200_000, orderly=True)
+    run.topics[1] = f"%RETRY%{G}"
+    run.gave(1_000, 0, 0, times=3, queue=queue, said="LATER")
+    run.buried(200_010, 0)
+    if fault:
+        run.fault("kill", "broker-a-0", 50, 51, heal=2_000)
+    assert ("over-max" in kinds(verdict(check_retries, run))) is over

@@ -17,8 +17,12 @@ PERMISSION = "permission of broker-a for chaos"
 SYNC, ASYNC = "multi-master-multi-slave-sync", "multi-master-multi-slave-async"
 
 
-def act(build: Build, ms: int, name: str, shows: dict, status: str = "OK") -> None:
-    build.op("act", ms, ms + 5, status, node="broker-a-0", detail=json.dumps({"act": name, "shows": shows}))
+TOPICS, ORDERED = "topics of broker-a", "ordered topics of broker-a"
+
+
+def act(build: Build, ms: int, name: str, shows: dict, status: str = "OK", **more: object) -> None:
+    detail = json.dumps({"act": name, "shows": shows, **more})
+    build.op("act", ms, ms + 5, status, node="broker-a-0", detail=detail)
 
 
 def observe(build: Build, f: str, node: str, begin: int, end: int, shown: dict) -> None:
@@ -57,6 +61,48 @@ def test_an_act_shows_in_time_and_stays(shown_ms: int, again_ms: int, found: lis
     verdict = changed(shown_ms, again_ms)
     assert kinds(verdict) == found
     assert (verdict.outcome is Outcome.PASS) == (not found)
+
+
+def undone(again_ms: int, *, to: str, subject: str, changed_ms: int, seen_ms: int = 10_500) -> Verdict:
+    """Write permission is taken at 10 s, shown from *seen_ms* until *again_ms*, and then *to*; what the broker tells of
+    *subject* changes at *changed_ms*."""
+    build = Build()
+    act(
+        build,
+        10_000,
+        "wipe_write_permission",
+        {"namesrv-1": {PERMISSION: "r-"}},
+        undone={"by": [TOPICS, ORDERED], "to": "rw"},
+    )
+    observe(build, "look", "namesrv-1", 0, min(seen_ms, again_ms), {PERMISSION: "rw"})
+    observe(build, "look", "namesrv-1", seen_ms, again_ms, {PERMISSION: "r-"})
+    observe(build, "look", "namesrv-1", again_ms, 61_000, {PERMISSION: to})
+    observe(build, "look", "broker-a-0", 0, changed_ms, {subject: "17"})
+    observe(build, "look", "broker-a-0", changed_ms, 61_000, {subject: "18"})
+    return check_propagation(build.history(), build.facts(mode="multi-master"))
+
+
+@pytest.mark.parametrize(
+    ("subject", "changed_ms", "again_ms", "to", "found"),
+    [
+        (TOPICS, 29_900, 30_000, "rw", []),
+        (TOPICS, 30_400, 30_000, "rw", []),  # looks are half a second apart: the change was before this one
+        (TOPICS, 28_000, 30_000, "rw", []),
+        (TOPICS, 25_000, 30_000, "rw", ["gone-again"]),  # told at once, and it would have been seen at once
+        (TOPICS, 31_500, 30_000, "rw", ["gone-again"]),
+        (TOPICS, 29_900, 30_000, "-w", ["gone-again"]),  # nobody had told that
+        (TOPICS, 70_000, 30_000, "rw", ["gone-again"]),
+        (ORDERED, 5_000, 30_000, "rw", []),  # told with the next registration
+        (ORDERED, 5_000, 45_000, "rw", ["gone-again"]),
+    ],
+)
+def test_a_changed_table_of_topics_undoes_what_a_nameserver_was_told(subject, changed_ms, again_ms, to, found) -> None:
+    assert kinds(undone(again_ms, to=to, subject=subject, changed_ms=changed_ms)) == found
+
+
+@pytest.mark.parametrize(("changed_ms", "found"), [(10_100, []), (12_000, []), (20_000, ["not-shown"])])
+def test_what_was_undone_at_once_is_never_seen(changed_ms: int, found: list[str]) -> None:
+    assert kinds(undone(10_000, to="rw", subject=TOPICS, changed_ms=changed_ms, seen_ms=10_000)) == found
 
 
 @pytest.mark.parametrize(
@@ -225,16 +271,26 @@ def test_nobody_asked_proves_nothing() -> None:
 # Following ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_fault_that_did_nothing_keeps_no_slave_behind() -> None:
-    assert followed(10_000, 50_000, fault_ms=10_000).outcome is Outcome.PASS
-    assert kinds(followed(10_000, 50_000, fault_ms=10_000, bit=0)) == ["slave-behind"]
+@pytest.mark.parametrize(
+    ("do", "bit", "found"),
+    [
+        ("pause", 1, []),
+        ("pause", 0, ["slave-behind"]),
+        ("flip_bits", 1, []),
+        ("flip_bits", 0, []),  # nothing was harmed, but the process ended for it
+    ],
+)
+def test_a_fault_that_did_nothing_keeps_no_slave_behind(do: str, bit: int, found: list[str]) -> None:
+    assert kinds(followed(10_000, 50_000, fault_ms=10_000, do=do, bit=bit)) == found
 
 
-def followed(stuck_ms: int, until_ms: int, fault_ms: int = -1, fixed: bool = False, bit: int = 1) -> Verdict:
+def followed(
+    stuck_ms: int, until_ms: int, fault_ms: int = -1, fixed: bool = False, do: str = "reconfigure", bit: int = 1
+) -> Verdict:
     """The master gains one every half second, the slave has it at once but from *stuck_ms* to *until_ms*."""
     build = Build()
     if fault_ms >= 0:
-        build.fault("reconfigure", "broker-a-0", fault_ms, fault_ms + 1_000, heal=fault_ms + 60_000, bit=bit)
+        build.fault(do, "broker-a-0", fault_ms, fault_ms + 1_000, heal=fault_ms + 60_000, bit=bit)
     for ms in range(0, 120_000, 500):
         build.op("end", ms, ms + 1, "OK", node="broker-a-0", detail=json.dumps({"broker-a": ms // 500}))
         has = stuck_ms if stuck_ms <= ms < until_ms else ms

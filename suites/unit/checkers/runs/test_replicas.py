@@ -57,6 +57,47 @@ def test_a_slave_has_what_its_master_has(master: list[int], slave: list[int], be
     assert (verdict.outcome.name == "FAIL") == bool(found)
 
 
+HELD = [
+    # separated from 200 until, sent with answer, what the slave has, found
+    pytest.param(600, "TIMEOUT", [0, 1, 2, 3], [], id="may-have-come-after-the-master-was-read"),
+    pytest.param(500, "TIMEOUT", [0, 1, 2, 3], ["replica-ahead"], id="had-come-before-or-never"),
+    pytest.param(600, "SEND_OK", [0, 1, 2, 3], ["replica-ahead"], id="was-acknowledged-before"),
+    pytest.param(600, "TIMEOUT", [0, 1, 2, 3, 1], [], id="of-a-send-that-was-done-again"),
+    pytest.param(600, "TIMEOUT", [0, 3, 2], ["replica-differs"], id="in-the-middle"),
+]
+ELSEWHERE = [
+    pytest.param("namesrv-1", ("broker-a-0",), id="a-nameserver-from-the-broker"),
+    pytest.param("client-1", ("broker-b-0",), id="a-client-from-another-broker"),
+]
+
+
+@pytest.mark.parametrize(("until", "status", "slave", "found"), HELD)
+def test_what_a_partition_held_back_may_come_when_the_master_has_been_read(
+    until: int, status: str, slave: list[int], found: list[str]
+) -> None:
+    """The master is read from 900 to 903; what was held for 400 ms comes until 400 ms after the heal at 600."""
+    build = run([0, 1, 2], slave)
+    build.send(250, 251 if status == "SEND_OK" else 550, 3, 3 if status == "SEND_OK" else -1, status)
+    build.send(251, 551, 1, status=status if status == "TIMEOUT" else "CONNECT_FAILED")
+    build.fault("partition", "client-1", 200, 200, until, right=("broker-a-0",))
+    assert kinds(judged(build)) == [(kind, False) for kind in found]
+
+
+@pytest.mark.parametrize(("left", "right"), ELSEWHERE)
+def test_a_partition_of_others_holds_no_send_back(left: str, right: tuple[str, ...]) -> None:
+    build = run([0, 1, 2], [0, 1, 2, 3])
+    build.send(250, 550, 3, -1, "TIMEOUT")
+    build.fault("partition", left, 200, 200, 600, right=right)
+    assert kinds(judged(build)) == [("replica-ahead", False)]
+
+
+def test_a_send_that_began_after_the_partition_was_not_held_back() -> None:
+    build = run([0, 1, 2], [0, 1, 2, 3])
+    build.send(650, 850, 3, -1, "TIMEOUT")
+    build.fault("partition", "client-1", 200, 200, 600, right=("broker-a-0",))
+    assert kinds(judged(build)) == [("replica-ahead", False)]
+
+
 @pytest.mark.parametrize("lost", ["broker-a-0", "broker-a-1"])
 def test_behind_a_disk_that_was_replaced_both_are_equal_from_the_slaves_first_offset_on(lost: str) -> None:
     """A new slave begins with the last file of its master's log."""
@@ -66,6 +107,40 @@ def test_behind_a_disk_that_was_replaced_both_are_equal_from_the_slaves_first_of
     build = run([0, 1, 2], [1], begin=1)
     build.fault("wipe", lost, 20, 21, heal=30)
     assert kinds(judged(build)) == [("replica-missing", False)]
+
+
+ALL_HOURS = {"fileReservedTime": "0", "mappedFileSizeCommitLog": "2000"}
+"""Files of two messages, which may go at once."""
+
+
+@pytest.mark.parametrize(
+    ("properties", "slave", "begin", "found"),
+    [
+        (ALL_HOURS, [2, 3, 4], 2, []),
+        (ALL_HOURS, [2, 3], 2, ["replica-missing"]),
+        (ALL_HOURS, [2, 9, 4], 2, ["replica-differs"]),
+        (ALL_HOURS, [], 5, ["replica-missing"]),
+        ({**ALL_HOURS, "fileReservedTime": "72"}, [2, 3, 4], 2, ["replica-missing"]),
+        ({**ALL_HOURS, "mappedFileSizeCommitLog": "100000"}, [2, 3, 4], 2, ["replica-missing"]),  # the last file stays
+    ],
+)
+def test_what_a_node_deleted_for_its_age_is_no_difference(properties, slave, begin, found) -> None:
+    build = run([0, 1, 2, 3, 4], slave, begin=begin)
+    nodes = {node: {"brokerName": "broker-a", "brokerId": node[-1], **properties} for node in NODES}
+    assert kinds(judged(build, nodes=nodes)) == [(kind, False) for kind in found]
+
+
+def test_a_slave_may_keep_what_its_master_has_deleted() -> None:
+    build = Build()
+    for message in range(5):
+        build.send(message, message + 1, message, message)
+    build.drain(900, 901, 2, [2, 3, 4])
+    build.drained(902, 5)
+    build.pull(910, 911, 0, [0, 1, 2, 3, 4], f="replica", node="broker-a-1")
+    build.pull(912, 913, 5, [], f="replica", node="broker-a-1")
+    nodes = {node: {"brokerName": "broker-a", "brokerId": node[-1], **ALL_HOURS} for node in NODES}
+    assert kinds(judged(build, nodes=nodes)) == []
+    assert kinds(judged(build)) == [("replica-ahead", False)]
 
 
 def test_a_slave_that_was_not_read_to_its_end_proves_nothing() -> None:

@@ -46,15 +46,25 @@ def test_suggestions(properties: dict[str, str], at: int, got: list[int], sugges
 
 
 @pytest.mark.parametrize(
-    ("suggested", "do", "outcome"), [(0, "", FAIL), (1, "", PASS), (0, "kill", PASS), (0, "partition", PASS)]
+    ("suggested", "do", "bit", "outcome"),
+    [
+        (0, "", 1, FAIL),
+        (1, "", 1, PASS),
+        (0, "kill", 1, PASS),
+        (0, "partition", 1, PASS),
+        (0, "partition", 0, FAIL),
+        (0, "flip_bits", 0, PASS),  # nothing was harmed, but the process ended for it
+    ],
 )
-def test_a_slave_is_asked_only_if_suggested_or_without_its_master(suggested: int, do: str, outcome: Outcome) -> None:
+def test_a_slave_is_asked_only_if_suggested_or_without_its_master(
+    suggested: int, do: str, bit: int, outcome: Outcome
+) -> None:
     def story(g: Group) -> None:
         g.stored(5)
         g.told(10, -1)
         g.takes(20, 0, [0], suggested=suggested)
         if do:
-            g.fault(do, MASTER, 25, 26, heal=40, right=("client-1",) if do == "partition" else ())
+            g.fault(do, MASTER, 25, 26, heal=40, right=("client-1",) if do == "partition" else (), bit=bit)
         g.takes(30, 1, [1], node=SLAVE, suggested=suggested)
 
     nodes = {MASTER: NO_MEMORY if suggested else {}, SLAVE: NO_MEMORY if suggested else {}}

@@ -138,7 +138,15 @@ def asked_and_answered() -> Transacting:
 
 def test_each_its_own_reply() -> None:
     one = judged(check_replies, asked_and_answered())
-    assert (one.outcome, one.measures) == (PASS, {"requests": 1, "answered": 1, "late_or_twice": 0})
+    assert (one.outcome, one.measures) == (PASS, {"requests": 1, "answered": 1, "handed_over": 1, "late_or_twice": 0})
+
+
+def test_where_nobody_hears_that_a_reply_was_handed_over_none_can_be_missed() -> None:
+    run = Transacting()
+    run.requested(0, 0, answer=0)
+    run.replied(400, 0, "TIMEOUT")
+    verdict = judged(check_replies, run)
+    assert (verdict.outcome, verdict.measures["handed_over"]) == (UNKNOWN, 0)
 
 
 def test_the_reply_to_another_request() -> None:
