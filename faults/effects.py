@@ -8,6 +8,8 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
     ends                 no process: killed, stopped in order, or dark (the machine is off and closes no connection)
     starts               the process begins again and recovers its own data
     freezes              no instruction runs; connections stay open
+    starves              it lacks what it needs of its machine: cpu (little of a processor, everything is late) or files
+                         (none can be opened: no new connection, no new file; those that are open go on)
     separates            nothing passes between left and right, or nothing of left's (out), or of right's (in), or
                          nothing that opens a connection (new); the fault's ``ports`` narrow it
     takes                data is gone: unforced (what no force had reached), damaged (from a damaged record on), all,
@@ -44,6 +46,7 @@ Does = Literal[
     "ends",
     "starts",
     "freezes",
+    "starves",
     "separates",
     "slows",
     "resets",
@@ -62,6 +65,7 @@ When = Literal["act", "heal"]
 
 HOW: Final[Mapping[Does, tuple[str, ...]]] = {
     "ends": ("killed", "stopped", "dark"),
+    "starves": ("cpu", "files"),
     "separates": ("", "out", "in", "new"),
     "takes": ("unforced", "damaged", "all", "replaced"),
     "damages": ("derived", "tables", "epochs"),

@@ -58,7 +58,14 @@ T = TypeVar("T")
 Emit = Callable[[str, str, str, int, dict[str, Any]], None]
 """(fault, step, node, effective, detail): one event of a fault, for the history."""
 
-_LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = ("paused", "separated", "failing", "full")
+_LASTS_IF_NOT_GONE: Final[tuple[Condition, ...]] = (
+    "paused",
+    "starved",
+    "exhausted",
+    "separated",
+    "failing",
+    "full",
+)
 """Conditions whose heal probe must not say *no*. A node that does not start again is the cluster's trouble, not a
 leftover of ours: its heal probe is on record, and converging will fail on it."""
 

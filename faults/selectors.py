@@ -6,8 +6,10 @@ that a reader never has to guess who was separated from whom.
 Grammar (blanks do not matter, names are RocketMQ's and ours):
 
     nodes := term ("," term)*                           the union, in the cluster's order
-    term  := all | brokers | masters | slaves | leader | followers | nameservers | clients
-           | broker(NAME) | master(NAME) | slave(NAME) | leader(NAME) | follower(NAME) | nameserver(N) | client(N)
+    term  := all | brokers | masters | slaves | leader | followers | nameservers | controllers
+           | clients
+           | broker(NAME) | master(NAME) | slave(NAME) | leader(NAME) | follower(NAME)
+           | nameserver(N) | controller(N) | client(N)
            | one of TERM | one(nodes) | some(nodes) | minority(nodes) | majority(nodes)
            | minority | majority                      of the nodes of each broker name
            | NODE                                       a node by its own name, e.g. broker-a-0
@@ -34,7 +36,9 @@ from typing import Final, Literal, get_args
 from faults.errors import SelectorError
 from faults.levers import PortClass
 
-NodeKind = Literal["namesrv", "broker", "client", "operator"]
+NodeKind = Literal["namesrv", "controller", "broker", "client", "operator"]
+_NUMBERED: Final[Mapping[str, NodeKind]] = {"namesrv": "namesrv", "controller": "controller", "client": "client"}
+"""By what a name begins with: all that are no brokers and have numbers."""
 Role = Literal["", "master", "slave", "leader", "follower"]
 """Of a broker; ``""``: none now (a dead master whose place another has taken), or no broker."""
 
@@ -42,7 +46,7 @@ Role = Literal["", "master", "slave", "leader", "follower"]
 @dataclass(frozen=True)
 class Node:
     """One node as a selector sees it. ``broker`` is the broker name (empty for others), ``number`` the broker id, or
-    the number of the NameServer or client."""
+    the number of the NameServer, controller or client."""
 
     name: str
     kind: NodeKind
@@ -68,10 +72,8 @@ class Node:
             return cls(name, "operator")
         if not stem or not tail.isdecimal():
             raise ValueError(f"{name!r} is not a node name: expected NAME-NUMBER")
-        if stem == "namesrv":
-            return cls(name, "namesrv", int(tail))
-        if stem == "client":
-            return cls(name, "client", int(tail))
+        if stem in _NUMBERED:
+            return cls(name, _NUMBERED[stem], int(tail))
         return cls(name, "broker", int(tail), stem, "master" if tail == "0" else "slave")
 
 
@@ -140,13 +142,14 @@ class SidesSelector:
 
 
 _GROUPS: Final[dict[str, Callable[[Node], bool]]] = {
-    "all": lambda node: node.kind in ("namesrv", "broker"),
+    "all": lambda node: node.kind in ("namesrv", "controller", "broker"),
     "brokers": lambda node: node.kind == "broker",
     "masters": lambda node: node.is_master,
     "slaves": lambda node: node.is_slave,
     "leader": lambda node: node.role == "leader",
     "followers": lambda node: node.role == "follower",
     "nameservers": lambda node: node.kind == "namesrv",
+    "controllers": lambda node: node.kind == "controller",
     "clients": lambda node: node.kind == "client",
 }
 
@@ -157,6 +160,7 @@ _NAMED: Final[dict[str, Callable[[Node, str], bool]]] = {
     "leader": lambda node, argument: node.broker == argument and node.role == "leader",
     "follower": lambda node, argument: node.broker == argument and node.role == "follower",
     "nameserver": lambda node, argument: node.kind == "namesrv" and str(node.number) == argument,
+    "controller": lambda node, argument: node.kind == "controller" and str(node.number) == argument,
     "client": lambda node, argument: node.kind == "client" and str(node.number) == argument,
 }
 
@@ -173,7 +177,23 @@ _OF_EACH_NAME: Final = ("minority", "majority")
 WORDS: Final = (*_GROUPS, *_OF_EACH_NAME, *(f"{word}(…)" for word in (*_NAMED, *_DRAWN)), "one of …")
 """For help texts and documentation."""
 
+SERVING: Final = ("masters", "leader", "leaders")
+"""Groups that a fault is on where nothing else is said."""
+WITH_SERVING: Final = ("all", "brokers", *_OF_EACH_NAME)
+"""Groups that those who serve may belong to."""
+LINK: Final = "link"
+
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[A-Za-z0-9_][A-Za-z0-9_.-]*)|(?P<sign>[(),|]))")
+
+
+def group_named(text: str) -> str:
+    """The group that a selector names first, ``clients`` for ``client(1) | masters``, ``link`` for a link; empty for
+    those who serve, and where nodes have names of their own only."""
+    for word in re.findall(r"[A-Za-z0-9_.-]+", text):
+        group = word if word in (*_GROUPS, *_OF_EACH_NAME, LINK) else f"{word}s" if word in _NAMED else ""
+        if group:
+            return "" if group in SERVING else group
+    return ""
 
 
 class _Parser:
@@ -243,7 +263,7 @@ class _Parser:
         elif word in _NAMED:
             term = Term(word, self.take())
         else:
-            raise SelectorError(f"unknown selector {word!r}", offset=start, known=(*_NAMED, *_DRAWN, "link"), word=word)
+            raise SelectorError(f"unknown selector {word!r}", offset=start, known=(*_NAMED, *_DRAWN, LINK), word=word)
         self.take(")")
         return term
 
@@ -263,7 +283,7 @@ class _Parser:
         return Term("node", word)
 
     def sides(self) -> SidesSelector:
-        if self.peek() == "link":
+        if self.peek() == LINK:
             return self._link()
         left = self.nodes()
         self.take("|")
@@ -273,7 +293,7 @@ class _Parser:
         return SidesSelector(left, self.nodes())
 
     def _link(self) -> SidesSelector:
-        self.take("link")
+        self.take(LINK)
         self.take("(")
         left = self.term()
         self.take(",")

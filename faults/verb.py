@@ -29,7 +29,7 @@ NO: Final = 0
 UNTOLD: Final = -1
 
 Shape = Literal["nodes", "sides"]
-Condition = Literal["dead", "paused", "separated", "failing", "full", "own", "none"]
+Condition = Literal["dead", "paused", "starved", "exhausted", "separated", "failing", "full", "own", "none"]
 """What the fault keeps a node in until it is healed: two that keep a node in the same end with the last of them.
 ``own``: it undoes what it did, whatever else lasts; ``none``: it is over as soon as it is done."""
 

@@ -10,12 +10,14 @@ from faults.catalogue.loss import ADOPT_SLAVE, RETURN_STALE, WIPE
 from faults.catalogue.network import ISOLATE, PARTITION
 from faults.catalogue.operator import PROMOTE, RECONFIGURE
 from faults.catalogue.process import KILL, PAUSE, RESTART, STOP
+from faults.catalogue.resources import EXHAUST_FILES, OUT_OF_MEMORY, STARVE_CPU
 from faults.catalogue.shapes import BRIDGE, RING
 from faults.catalogue.space import FILL_DISK
 from faults.verb import Verb
 
 _ALL = (
     *(KILL, STOP, PAUSE, RESTART),
+    *(STARVE_CPU, EXHAUST_FILES, OUT_OF_MEMORY),
     *(CUT_POWER, FAIL_SYNC, SLOW_DISK, HANG_DISK, DEAD_DISK, READ_ONLY_DISK),
     *(FLIP_BITS, DAMAGE_FILES, FILL_DISK, WIPE, ADOPT_SLAVE, RETURN_STALE),
     *(PARTITION, ISOLATE, RING, BRIDGE, REFUSE_CONNECTS, RESET_LINKS, SLOW_LINK, DROP_FRAMES),

@@ -51,8 +51,9 @@ PATTERNS: Final = {**DERIVED, **TABLES, **EPOCHS}
 """Class of files → their paths on a node's disk (RocketMQ: StorePathConfigHelper, BrokerPathConfigHelper;
 MessageStoreConfig, getStorePathEpochFile)."""
 OF_FIXED_SIZE: Final = ("consume-queue",)
-EARLY: Final = tuple(of for of in PATTERNS if of != "checkpoint")
-"""What has something in it soon: a checkpoint is first written after a minute (RocketMQ: FlushConsumeQueueService)."""
+EARLY: Final = tuple(of for of in (*DERIVED, *TABLES) if of != "checkpoint")
+"""What has something in it soon and in every mode: a checkpoint is first written after a minute (RocketMQ:
+FlushConsumeQueueService), epochs in controller mode only."""
 HARMED_BYTES: Final = 512
 GONE: Final = -1
 WAYS: Final = ("flip", "zero", "truncate", "delete")

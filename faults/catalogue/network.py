@@ -45,7 +45,7 @@ OPTIONS: Final = {
 }  # fmt: skip
 
 _SERVES: Final[dict[str, tuple[str, ...]]] = {
-    "any": ("broker", "namesrv"),
+    "any": ("broker", "namesrv", "controller"),
     "broker": ("broker",),
     "ha": ("broker",),
     "namesrv": ("namesrv",),

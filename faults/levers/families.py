@@ -34,8 +34,8 @@ class Nodes(Protocol):
         """Observed now, not remembered: ``/proc`` for a process."""
 
     def heal_steps(self, state: str, node_or_partition: str) -> list[HealStep]:
-        """What another process must do to end *state* (``paused``, ``failing``: forces, ``dead``, ``network``), known
-        before it begins; empty in the simulator."""
+        """What another process must do to end *state* (``paused``, ``starved``, ``exhausted``, ``short of memory``,
+        ``failing``: forces, ``dead``, ``network``), known before it begins; empty in the simulator."""
 
 
 class ProcessLevers(Nodes, Protocol):
@@ -64,6 +64,50 @@ class PauseLevers(Nodes, Protocol):
     @act("resumed")
     def resume(self, node: str) -> None:
         """Undo ``pause``."""
+
+
+class CpuLevers(Nodes, Protocol):
+    """A node's process gets little of a processor. Ends with the process, too."""
+
+    @act("cpu_starved")
+    def starve_cpu(self, node: str, percent: int) -> None:
+        """From now on the running process gets *percent* of one processor, and stands still when it wants more."""
+
+    @act("cpu_fed")
+    def feed_cpu(self, node: str) -> None:
+        """Undo it; no error if it is not starved, or has ended."""
+
+    def cpu_share(self, node: str) -> int:
+        """The percentage in force; 100: it can have what it wants."""
+
+    def cpu_held_up(self, node: str, patience_ns: int = 0) -> int:
+        """How often it stood still for that since it is starved; waits so long for the first time."""
+
+
+class FileLevers(Nodes, Protocol):
+    """A node's process can open no more files and connections. Ends with the process, too."""
+
+    @act("files_exhausted")
+    def exhaust_files(self, node: str, left: int) -> None:
+        """From now on the running process can open *left* more, and then none; what it closes comes free again."""
+
+    @act("files_freed")
+    def free_files(self, node: str) -> None:
+        """Undo it; no error if there is nothing to undo."""
+
+    def files_left(self, node: str) -> int:
+        """How many the running process can still open."""
+
+
+class MemoryLevers(Nodes, Protocol):
+    """A node's memory is short."""
+
+    @act("killed")
+    def run_out_of_memory(self, node: str) -> None:
+        """The kernel ends the running process for want of memory; the page cache survives."""
+
+    def memory_kills(self, node: str) -> int:
+        """Witness of the last time: how many processes the kernel killed for it."""
 
 
 class NetworkLevers(Nodes, Protocol):
@@ -268,6 +312,9 @@ class LinkLevers(Nodes, Protocol):
 FAMILIES: Final[dict[str, type]] = {
     "process": ProcessLevers,
     "pause": PauseLevers,
+    "cpu": CpuLevers,
+    "files": FileLevers,
+    "memory": MemoryLevers,
     "network": NetworkLevers,
     "connections": ConnectionLevers,
     "power": PowerLevers,
@@ -284,6 +331,9 @@ FAMILIES: Final[dict[str, type]] = {
 class Levers(
     ProcessLevers,
     PauseLevers,
+    CpuLevers,
+    FileLevers,
+    MemoryLevers,
     NetworkLevers,
     ConnectionLevers,
     PowerLevers,

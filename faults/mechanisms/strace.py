@@ -77,7 +77,7 @@ def trace_forces(
     )
     is_in_time = _wait(lambda: child.poll() is not None or is_traced(process.pid, child.pid), ATTACH_TIMEOUT_S)
     if not is_in_time:
-        child.kill()  # it is not dead yet when this returns: a look at it would find it well
+        _kill_with_children(child)  # it is not dead yet when this returns: a look at it would find it well
     if not is_in_time or child.poll() is not None:
         _, complaint = child.communicate(timeout=DETACH_TIMEOUT_S)
         raise InjectionFailed(
@@ -86,6 +86,12 @@ def trace_forces(
     tracer = pidfd.identify(child.pid)
     _REAPED_LATER.append(child)
     return tracer
+
+
+def _kill_with_children(child: subprocess.Popen[bytes]) -> None:
+    """strace tries what the kernel can do on children that it stops; if it is killed meanwhile, they stand still for
+    ever and hold its standard error open. It leads the group of them (``start_new_session``)."""
+    os.killpg(child.pid, signal.SIGKILL)
 
 
 _REAPED_LATER: list[subprocess.Popen[bytes]] = []

@@ -16,6 +16,8 @@ is ours, by name, by start time or by a marker that only our processes carry, an
     detach_loop        image              after its file system was unmounted
     remove_link        link               a symbolic link that leads into such a folder
     remove_folder      folder             its name begins with ``mqc-``, nothing is mounted in it
+    dissolve_group     group, back        a control group whose name begins with ``mqc-``; its members go to *back*
+    restore_limits     pid, start_ticks, soft, hard   how many files it may open
     remove_container   engine, name, run  with everything that runs in it; its label names the run
     remove_network     engine, name, run  of the engine; its label names the run
 """
@@ -29,7 +31,7 @@ from pathlib import Path
 
 from faults.errors import UndoFailed
 from faults.levers import HealStep
-from faults.mechanisms import loopfs, netns, nft, pidfd
+from faults.mechanisms import cgroup, descriptors, loopfs, netns, nft, pidfd
 
 MARKER = "MQCHAOS_NODE"
 """Environment variable of every node process; its value is unique to one start of one node."""
@@ -85,6 +87,16 @@ def remove_link(link: Path) -> HealStep:
 
 def remove_folder(folder: Path) -> HealStep:
     return HealStep("remove_folder", {"folder": str(folder)})
+
+
+def dissolve_group(group: Path, back: Path) -> HealStep:
+    return HealStep("dissolve_group", {"group": str(group), "back": str(back)})
+
+
+def restore_limits(process: pidfd.ProcessId, limits: descriptors.Limits) -> HealStep:
+    soft, hard = limits
+    arguments = {"pid": process.pid, "start_ticks": process.start_ticks, "soft": soft, "hard": hard}
+    return HealStep("restore_limits", {**arguments})
 
 
 def remove_container(engine: str, name: str, run: str) -> HealStep:
@@ -164,6 +176,17 @@ def _remove_folder(arguments: Arguments) -> bool:
     return True
 
 
+def _dissolve_group(arguments: Arguments) -> bool:
+    group = Path(str(arguments["group"]))
+    if not group.name.startswith(FOLDER_PREFIX):
+        raise UndoFailed(f"{group} is not a group of ours: its name does not begin with {FOLDER_PREFIX!r}")
+    return cgroup.dissolve(group, Path(str(arguments["back"])))
+
+
+def _restore_limits(arguments: Arguments) -> bool:
+    return descriptors.set_limits(_process(arguments), (int(arguments["soft"]), int(arguments["hard"])))
+
+
 def _remove_container(arguments: Arguments) -> bool:
     from faults.mechanisms import engine  # the docker SDK takes a while to load
 
@@ -186,6 +209,8 @@ ACTIONS: Mapping[str, Callable[[Arguments], bool]] = {
     "detach_loop": _detach_loop,
     "remove_link": _remove_link,
     "remove_folder": _remove_folder,
+    "dissolve_group": _dissolve_group,
+    "restore_limits": _restore_limits,
     "remove_container": _remove_container,
     "remove_network": _remove_network,
 }

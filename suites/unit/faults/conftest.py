@@ -36,6 +36,10 @@ class World:
         self.partitions: dict[str, LinkSet] = {}
         self.leaks, self.leaked = 0, 0
         """Bytes that a partition has let through so far, and until it was healed."""
+        self.shares: dict[str, int] = {}
+        self.held_up, self.closed_meanwhile = 3, 0
+        self.files_free: dict[str, int] = {}
+        self.memory_killed: dict[str, int] = {}
         self.lost: dict[str, int] = {}
         self.unwritten = 4096
         self.files: dict[str, int] = {}
@@ -90,6 +94,34 @@ class World:
 
     def resume(self, node: str) -> None:
         self.states[node] = "running"
+
+    def starve_cpu(self, node: str, percent: int) -> None:
+        self.shares[node] = percent
+
+    def feed_cpu(self, node: str) -> None:
+        self.shares.pop(node, None)
+
+    def cpu_share(self, node: str) -> int:
+        return self.shares.get(node, 100)
+
+    def cpu_held_up(self, node: str, patience_ns: int = 0) -> int:
+        return self.held_up if node in self.shares else 0
+
+    def exhaust_files(self, node: str, left: int) -> None:
+        self.files_free[node] = left + self.closed_meanwhile
+
+    def free_files(self, node: str) -> None:
+        self.files_free.pop(node, None)
+
+    def files_left(self, node: str) -> int:
+        return self.files_free.get(node, 1000)
+
+    def run_out_of_memory(self, node: str) -> None:
+        self.states[node] = "dead"
+        self.memory_killed[node] = 1
+
+    def memory_kills(self, node: str) -> int:
+        return self.memory_killed.get(node, 0)
 
     def cut_power(self, node: str) -> None:
         self.states[node] = "dead"

@@ -113,3 +113,8 @@ def test_the_class_must_be_said_and_known(fault) -> None:
 def test_what_it_means_follows_from_the_class(of: str, how: str) -> None:
     effects = VERBS["damage_files"].effects_of({"of": of})
     assert [effect["how"] for effect in effects if effect["does"] == "damages"] == [how]
+
+
+def test_random_plans_harm_only_files_that_every_broker_soon_has() -> None:
+    """Epochs are of controller mode, a checkpoint comes after a minute: harming them there would do nothing."""
+    assert set(VERBS["damage_files"].options["of"].samples) == {"consume-queue", "index", "table", "table-backup"}

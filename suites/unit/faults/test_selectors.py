@@ -132,6 +132,20 @@ def test_a_selector_that_fits_nobody_is_an_error_never_an_empty_fault(text: str)
         resolve(parse_nodes(text), PAIR, Random(1))
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("controllers", ("controller-1", "controller-2")),
+        ("controller(2)", ("controller-2",)),
+        ("nameservers", ("namesrv-1",)),
+        ("all", ("namesrv-1", "controller-1", "controller-2", "broker-a-0")),
+    ],
+)
+def test_controllers_that_stand_apart_are_servers_and_no_nameservers(text: str, nodes: tuple[str, ...]) -> None:
+    apart = Topology.of(("namesrv-1", "controller-1", "controller-2", "broker-a-0", "client-1"))
+    assert resolve(parse_nodes(text), apart, Random(1)) == nodes
+
+
 def test_nobody_can_be_cut_from_himself() -> None:
     with pytest.raises(SelectorError, match="broker-a-0 is on both sides"):
         resolve_sides(parse_sides("masters | broker(broker-a)"), PAIR, Random(1))
