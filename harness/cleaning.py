@@ -8,6 +8,7 @@ tag. What carries one that nobody holds is a *stray*. Strays are removed by the 
 (``faults/mechanisms/undo.py``), each of which looks once more whether it is ours, in this order:
 
     processes     MQCHAOS_NODE=TAG/… in their environment
+    groups        control groups mqc-TAG-…; who is still in one goes to the top
     containers    the label says TAG; then networks of the engine
     mounts        in the folder mqc-TAG; then loop devices of images in it
     namespaces    mqc-TAG-…, with the nftables in them
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Final
 
 from faults.levers import HealStep
-from faults.mechanisms import loopfs, netns, pidfd, run_tags, undo
+from faults.mechanisms import cgroup, loopfs, netns, pidfd, run_tags, undo
 
 TAG: Final = r"(?P<tag>[A-Za-z0-9-]+-[0-9a-f]{6})"
 """What ``run_tags.make_tag`` makes."""
@@ -75,6 +76,14 @@ def _processes() -> Iterator[Stray]:
     for marker in sorted(pidfd.markers(undo.MARKER)):
         if match := re.fullmatch(rf"{TAG}/.+", marker):
             yield Stray(match["tag"], f"processes of {marker}", undo.end_processes(marker))
+
+
+def _groups() -> Iterator[Stray]:
+    trees = [found for controller in cgroup.CONTROLLERS if (found := cgroup.tree(controller)) is not None]
+    for top in sorted({tree.top for tree in trees}):
+        for group in sorted(top.glob(f"{undo.FOLDER_PREFIX}*")):
+            if match := OF_A_RUN.fullmatch(group.name):
+                yield Stray(match["tag"], f"the control group {group}", undo.dissolve_group(group, top))
 
 
 def _of_engine() -> Iterator[Stray]:
@@ -131,6 +140,7 @@ def _temporary() -> Path:
 
 LOOKS: Final[tuple[Callable[[], Iterator[Stray]], ...]] = (
     _processes,
+    _groups,
     _of_engine,
     _mounts,
     _loops,

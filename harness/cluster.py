@@ -7,7 +7,7 @@ and for Apache's broker. Files are small (a commit log file of 1 MiB) because a 
 roll; everything that a guarantee depends on (flush type, intervals, roles) is RocketMQ's default unless the scenario
 says otherwise. The scenario's own ``properties`` win.
 
-    nameservers: namesrv-1 …            brokers: broker-a-0, broker-b-0 …       slaves: broker-a-1 …
+    nameservers: namesrv-1 …    controllers: controller-1 …    masters: broker-a-0, broker-b-0 …    slaves: broker-a-1 …
 
 What masters and slaves of a mode say besides stands in the table of modes (:mod:`harness.modes`). Slaves say
 ``slaveReadEnable=true``, since a 5.x slave would refuse to show what it has.
@@ -32,7 +32,7 @@ HA_PORT: Final = 10912
 MEMBER_PORT: Final = 40911
 """Of a member of a DLedger group."""
 CONTROLLER_PORT: Final = 9877
-"""Of a controller in a NameServer: brokers and the other controllers come to the same."""
+"""Of a controller, also of one in a NameServer: brokers and the other controllers come to the same."""
 CLUSTER_NAME: Final = "mqchaos"
 
 COMMIT_LOG_FILE_BYTES: Final = 1024 * 1024
@@ -58,10 +58,13 @@ class Cluster:
     """``host:port`` of every NameServer, in order."""
     broker_addresses: Mapping[str, str]
     """Node name → ``host:port`` of its client port."""
+    defects: tuple[str, ...] = ()
+    """Planted bugs of all of its nodes and clients."""
 
 
 def build(scenario: Scenario, host: Callable[[str], str], defects: Sequence[str] = ()) -> Cluster:
-    """The cluster of *scenario*; *host* is ``Backend.host``. *defects* go to every node (each role knows its own)."""
+    """The cluster of *scenario*; *host* is ``Backend.host``. *defects* go to every node, which knows its own, and to
+    clients."""
     nodes = [Node.named(name) for name in server_names(scenario)]
     namesrvs = tuple(f"{host(node.name)}:{NAMESRV_PORT}" for node in nodes if node.kind == "namesrv")
     specs = [_spec(scenario, node, host, namesrvs, tuple(defects)) for node in nodes]
@@ -71,6 +74,7 @@ def build(scenario: Scenario, host: Callable[[str], str], defects: Sequence[str]
         nodes=tuple(specs),
         namesrv_addresses=namesrvs,
         broker_addresses={node.name: f"{host(node.name)}:{BROKER_PORT}" for node in nodes if node.kind == "broker"},
+        defects=tuple(defects),
     )
 
 
@@ -80,10 +84,13 @@ def _spec(
     steps = any("clock" in fault.verb.needs for fault in scenario.faults)
     if node.kind == "namesrv":
         properties = {"bindAddress": host(node.name), "listenPort": str(NAMESRV_PORT)}
-        words = _words(scenario, node, host)
-        properties |= {name: _filled(value, words) for name, value in MODES[scenario.mode].nameserver.items()}
+        if not scenario.topology.controllers:
+            properties |= {**MODES[scenario.mode].nameserver, **_controller_properties(scenario, node, host)}
         properties |= dict(scenario.properties.get("namesrv", {}))
         return NodeSpec(node.name, "namesrv", properties, defects, has_own_clock=steps)
+    if node.kind == "controller":
+        properties = _controller_properties(scenario, node, host) | dict(scenario.properties.get("controller", {}))
+        return NodeSpec(node.name, "controller", properties, defects, has_own_clock=steps)
     properties = _broker_properties(scenario, node, host, namesrvs)
     properties |= dict(scenario.properties.get("broker", {}))
     if not node.is_master:
@@ -122,17 +129,23 @@ def _role_properties(scenario: Scenario, node: Node, host: Callable[[str], str])
     return {name: _filled(value, words) for name, value in given.items()}
 
 
+def _controller_properties(scenario: Scenario, node: Node, host: Callable[[str], str]) -> dict[str, str]:
+    words = _words(scenario, node, host)
+    return {name: _filled(value, words) for name, value in MODES[scenario.mode].controller.items()}
+
+
 def _words(scenario: Scenario, node: Node, host: Callable[[str], str]) -> dict[str, str]:
     """What stands in the table of modes for a node's own name, number and fellows."""
     nodes = [Node.named(name) for name in server_names(scenario)]
     members = [other for other in nodes if other.kind == "broker" and other.broker == node.broker]
-    servers = [other for other in nodes if other.kind == "namesrv"]
+    apart = [other for other in nodes if other.kind == "controller"]
+    electors = apart or [other for other in nodes if other.kind == "namesrv"]
     return {
         "{broker}": node.broker,
         "{number}": str(node.number),
         "{peers}": ";".join(f"n{member.number}-{host(member.name)}:{MEMBER_PORT}" for member in members),
-        "{electors}": ";".join(f"n{server.number}-{host(server.name)}:{CONTROLLER_PORT}" for server in servers),
-        "{controllers}": ";".join(f"{host(server.name)}:{CONTROLLER_PORT}" for server in servers),
+        "{electors}": ";".join(f"n{server.number}-{host(server.name)}:{CONTROLLER_PORT}" for server in electors),
+        "{controllers}": ";".join(f"{host(server.name)}:{CONTROLLER_PORT}" for server in electors),
     }
 
 

@@ -21,7 +21,9 @@ from typing import Any, Final
 
 from checkers.history.facts import RunFacts
 from checkers.history.history import Events, History
+from checkers.history.spans import union
 from checkers.runs.checks import check_all
+from checkers.runs.group_copies import STRICT
 from checkers.verdict import Outcome, Verdict
 from harness.dumps import read_dumps
 from harness.node_events import ended_by_itself
@@ -115,14 +117,22 @@ def _crashes(events: Events, facts: RunFacts) -> list[str]:
 
     But a power cut may leave a broker's tables so that neither the file nor its older copy can be read; RocketMQ then
     refuses to start, and starts when an operator has removed them. Such an end between the two is explained, where the
-    contract says that tables may be gone.
+    contract says that tables may be gone. And a member that answers from its disk ends when it cannot force any more:
+    nobody knows what is on that disk, so that is what was asked of it.
     """
     reasons = []
     for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():
         why = ended_by_itself(events.step[row], json.loads(events.detail[row]))
-        if why and not (_may_lack_tables(facts) and _could_not_read_its_tables(events, row)):
+        is_explained = _may_lack_tables(facts) and _could_not_read_its_tables(events, row)
+        if why and not (is_explained or _could_not_force(facts, events.node[row], int(events.ns[row]))):
             reasons.append(f"{events.node[row]} {why}, at {facts.clock(int(events.ns[row]))}")
     return reasons
+
+
+def _could_not_force(facts: RunFacts, node: str, ns: int) -> bool:
+    conditions = facts.conditions
+    is_strict = facts.cluster.properties(node, ns).get(STRICT) == "true"
+    return is_strict and any(begin <= ns for begin, _ in union(conditions.unforced(node), conditions.unwritten(node)))
 
 
 def _may_lack_tables(facts: RunFacts) -> bool:

@@ -10,7 +10,8 @@ Question: what happens in each phase, what may it wait for, and what if that doe
     converge   every broker registered and settled (``operator``)  converge deadline, else a note "incomplete"
                what is dead by now is started once
     drain      every queue read to its recorded end, on masters    drain deadline, else a note "incomplete"
-               by consumer groups, and then on slaves
+               by consumer groups, and then on slaves; then the logs of
+               groups are looked at on the disks of their members
     dump       what nodes leave is collected (by the caller, if the run is kept)
     check      the history is complete; what comes later is no part of it
 
@@ -31,16 +32,18 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from checkers.contract import classify
+from checkers.runs.member_logs import STEP as LOG_ON_DISK
 from faults.errors import FaultTrouble, UndoFailed
 from faults.injector import Injector
 from faults.journal import HealJournal
 from faults.levers import LeverRefused
 from faults.selectors import Node, Topology
 from harness.addressing import SERVING_ID, Addressing, BrokerNode, configured
-from harness.backends.backend import Backend
+from harness.backends.backend import Backend, ShowsStores, Store
 from harness.cluster import Cluster
 from harness.drain import REPLICA, Drainer
 from harness.errors import BackendUnavailable, BudgetExceeded, FaultError, UndoError
+from harness.member_logs import has_log, last_index, member_log
 from harness.modes import MODES
 from harness.node_events import LeverEvents, ended_by_itself
 from harness.operator import NAME as OPERATOR
@@ -63,6 +66,9 @@ PROGRESS_NS: Final = SECOND // 2
 
 WRITTEN_LATE_NS: Final = SECOND // 100
 """An act of a node that is written down so much later says when it was."""
+
+NOTED_WITHIN_NS: Final = 5 * SECOND
+"""A member of a group notes what is committed every three seconds, a second after it has heard of it at most."""
 
 HURRY_NS: Final = 10 * SECOND
 """Converge and drain after an interrupt."""
@@ -164,6 +170,7 @@ class Life:
         self._heal()
         self._converge()
         self._drain()
+        self._look_at_logs()
 
     # Phases ----------------------------------------------------------------------------------------------------------
 
@@ -177,6 +184,7 @@ class Life:
         self._enter("start")
         deadline_ns = self.backend.now() + self.scenario.deadlines.ready_ns
         self._start_kind("namesrv")
+        self._start_kind("controller")
         self._operator.wait_nameservers(deadline_ns)
         self._start_kind("broker")
         self._operator.wait_registered(deadline_ns)
@@ -307,6 +315,30 @@ class Life:
         if not drainer.is_done:
             self._incomplete("drain", f"not read to the end: {', '.join(drainer.left())}")
 
+    def _look_at_logs(self) -> None:
+        """What members of groups have on their disks, when everything that is written late is written."""
+        backend = self.backend
+        members = {spec.name: spec.properties for spec in self.cluster.nodes if has_log(spec.properties)}
+        if not members or not isinstance(backend, ShowsStores):
+            return
+        expected = {node: self._look(node, last_index, properties) for node, properties in members.items()}
+        self._run_until(self._must_leave, self._deadline(NOTED_WITHIN_NS))
+        for node, properties in members.items():
+            found = self._look(node, member_log, properties)
+            if found is not None and expected[node] is not None:
+                self.recorder.event("note", node=node, step=LOG_ON_DISK, detail={**found, "expected": expected[node]})
+
+    def _look(
+        self, node: str, how: Callable[[Store, Mapping[str, str]], T | None], properties: Mapping[str, str]
+    ) -> T | None:
+        """``None`` where the disk cannot be read, which is said, or has no log."""
+        assert isinstance(self.backend, ShowsStores)
+        try:
+            return how(self.backend.store(node), properties)
+        except OSError as error:  # a disk that is dead for good, or a file that went between two looks
+            self._incomplete("logs", f"the log of {node} could not be read: {error}")
+            return None
+
     # Inside ----------------------------------------------------------------------------------------------------------
 
     def _must_leave(self) -> bool:
@@ -419,6 +451,7 @@ class Life:
             nameservers=dict(zip(namesrvs, self.cluster.namesrv_addresses, strict=True)),
             classify=cache(classify),
             addressing=self._addressing,
+            defects=self.cluster.defects,
         )
 
     def _replicas(self, queues: Sequence[QueueAddress]) -> tuple[QueueAddress, ...]:

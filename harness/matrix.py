@@ -88,6 +88,8 @@ COLUMNS: Final[Mapping[str, Column]] = {
     "stop": Column("stop", hold="3s"),
     "pause": Column("pause", hold="4s"),
     "restart": Column("restart"),
+    "starve_cpu": Column("starve_cpu", hold="4s"),
+    "exhaust_files": Column("exhaust_files", hold="4s"),
     "cut_power": Column("cut_power", hold="2s"),
     "wipe": Column("wipe", hold="2s"),
     "partition": Column("partition", "clients | masters", "4s"),
@@ -186,9 +188,14 @@ def exists(row: str, column: str, load: str = LOAD.kind) -> bool:
         return False
     if column == RANDOM:
         return not MODES[row_of(row).mode].roles_move and load == LOAD.kind
-    if column in CLIENT_COLUMNS and not LOADS[load].begins_again:
+    if column in CLIENT_COLUMNS and not LOADS[load].can_end(_number_of(CLIENT_COLUMNS[column].on), LOAD.producers):
         return False
     return bool(row_of(row).slaves) or not column_of(column).needs_slave
+
+
+def _number_of(client: str) -> int:
+    """5 of ``client(5)``."""
+    return int(client.removeprefix("client(").removesuffix(")"))
 
 
 def row_of(name: str) -> Row:

@@ -68,7 +68,12 @@ class Mode:
     roles_move: bool = False
     """Who serves a broker name is elected: the run asks the NameServers who it is, the configuration does not tell."""
     nameserver: Mapping[str, str] = field(default_factory=dict)
-    """What NameServers say; ``{number}``, ``{controllers}`` and ``{electors}`` stand for who they are together."""
+    """What NameServers say besides, if no controllers stand apart: that they are them."""
+    controllers: Count = Count(0, 0, 0)
+    """That may stand apart."""
+    controller: Mapping[str, str] = field(default_factory=dict)
+    """What controllers say, apart or in NameServers; ``{number}``, ``{controllers}`` and ``{electors}`` stand for who
+    they are together."""
     since: str = ""
     """The first release of Apache's that has it; the reference has not got a mode that says one."""
 
@@ -107,12 +112,11 @@ _CONTROLLED: Final = {
 """Of a broker to whom controllers give its id and its role."""
 
 _CONTROLLER: Final = {
-    "enableControllerInNamesrv": "true",
     "controllerDLegerGroup": "controllers",
     "controllerDLegerPeers": "{electors}",
     "controllerDLegerSelfId": "n{number}",
 }
-"""Of a NameServer that is a controller, too; they agree on their decisions by DLedger."""
+"""Of a controller, which may be a NameServer, too; they agree on their decisions by DLedger."""
 
 _ROWS: Final = (
     Mode(
@@ -161,7 +165,9 @@ _ROWS: Final = (
         grid=(),
         master=_CONTROLLED,
         slave=_CONTROLLED,
-        nameserver=_CONTROLLER,
+        nameserver={"enableControllerInNamesrv": "true"},
+        controllers=Count(0, 9, 0),
+        controller=_CONTROLLER,
         roles_move=True,
         since="5.0",
     ),

@@ -9,6 +9,7 @@ Model. A fault of a plan holds one node from *at* to *end*. By its verb's effect
     any effect       what holds a node in the same way already cannot be seen to take effect
     separates        no force comes without load; probes take up to ``PROBES_S`` at the beginning, since pairs that
                      cannot talk are asked until their time-outs, and whatever is due meanwhile comes late
+    starves          it takes no new connection, or takes its time: whether it can be reached is not to be told
     touches forces   no other fault can do so there; one that is held keeps a process from ending in order
     fills the disk   nothing is stored, so nothing is forced, until the broker looks at its disk again
     fails writes     nothing else may be done to the node's process or disk, or be seen to be done
@@ -251,11 +252,14 @@ class PlanState:
         return all(self._runs_through(fault, node) for node in ends)
 
     def _runs_through(self, fault: Struck, node: str) -> bool:
-        """Whether *node* runs, and can be reached, when *fault* begins, while that is probed, and when it ends."""
+        """Whether *node* runs, and can be reached by new connections, when *fault* begins, while that is probed, and
+        when it ends."""
         others = [o for o in self._others(fault) if any(_meet(node, one) for one in (*o.nodes, o.peer))]
         back_s = JOIN_S if does(fault.verb, "resets") else SETTLE_S
         away = [
-            (o.gone_from if o.stops else o.at, self._healed(o) + back_s) for o in others if o.stops or separates(o.verb)
+            (o.gone_from if o.stops else o.at, self._healed(o) + back_s)
+            for o in others
+            if o.stops or separates(o.verb) or does(o.verb, "starves")
         ]
         moments = ((fault.at, fault.at + PROBES_S), (fault.end, fault.end + UNPROBED_S))
         return not any(begin < to and since < end for since, to in moments for begin, end in away)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Final, Literal
+from typing import Final
 
 from checkers.history.releases import numbers_of
 from faults.plan import Fault, properties_of
@@ -27,12 +27,12 @@ from harness.backends.table import BACKENDS, backend_named
 from harness.errors import BackendUnavailable, UsageError
 from harness.modes import MODES
 from harness.scenario import Scenario, topology_of
-from harness.targets.properties import UNCHECKED
+from harness.targets.properties import UNCHECKED, listed_as
 from harness.targets.releases import known
 from harness.workloads.table import LOADS
 from harness.worlds import parts_of, versions_in
 
-_MORTAL: Final = ", ".join(row.name for row in LOADS.values() if row.begins_again)
+_MORTAL: Final = ", ".join(row.name for row in LOADS.values() if row.begins_again != "nobody")
 UNCHECKED_HINT: Final = f"properties are checked by release; for Apache's brokers {UNCHECKED}NAME is passed on as NAME"
 
 
@@ -72,8 +72,9 @@ def check_plan(scenario: Scenario, backend: str, target: str) -> None:
 
 def _begins_again(scenario: Scenario, fault: Fault) -> bool:
     """Whether whoever the fault ends is a client that can be started anew; nobody restarts the operator."""
-    is_client = all(Node.named(name).kind != "operator" for name in _hit(scenario, fault))
-    return is_client and LOADS[scenario.workload.kind].begins_again
+    nodes = [Node.named(name) for name in _hit(scenario, fault)]
+    load, producers = LOADS[scenario.workload.kind], scenario.workload.producers
+    return all(node.kind != "operator" and load.can_end(node.number, producers) for node in nodes)
 
 
 def _hit(scenario: Scenario, fault: Fault) -> tuple[str, ...]:
@@ -99,15 +100,25 @@ def check_mode(scenario: Scenario, target: Target, servers: Sequence[str]) -> No
 def check_properties(scenario: Scenario, target: Target, servers: Sequence[str]) -> None:
     """``UsageError`` for a property that a node which would get it does not know: it would be ignored."""
     for node in map(Node.named, servers):
-        kind: Literal["broker", "namesrv"] = "namesrv" if node.kind == "namesrv" else "broker"
+        kind = listed_as(node.kind)
         for name in (*_configured(scenario, node), *_reconfigured(scenario, node.name)):
             if what := target.at(node.name).unknown_property(kind, name):
                 implementation = target.at(node.name).name
                 raise UsageError(f"{node.name} ({implementation}): {what}", place=scenario.source, hint=UNCHECKED_HINT)
 
 
+def check_load(scenario: Scenario) -> None:
+    """``UsageError`` for a load whose messages a broker with these properties would not understand."""
+    load, given = LOADS[scenario.workload.kind], scenario.properties.get("broker", {})
+    for name, value in load.broker.items() if load.needs_properties else ():
+        if given.get(name, "") != value:
+            hint = f"set it below properties, broker: {', '.join(f'{key}={text}' for key, text in load.broker.items())}"
+            what = f"the load {load.name} needs brokers with {name}={value}"
+            raise UsageError(what, place=scenario.source, hint=hint)
+
+
 def _configured(scenario: Scenario, node: Node) -> list[str]:
-    kinds = ["namesrv"] if node.kind == "namesrv" else ["broker", *(["slave"] if node.is_slave else [])]
+    kinds = [node.kind, *(["slave"] if node.is_slave else [])]
     return [name for kind in kinds for name in scenario.properties.get(kind, {})]
 
 
@@ -127,6 +138,7 @@ def check_plantable(defects: Sequence[str], target: Target, servers: Sequence[st
     except ValueError as error:
         raise UsageError(str(error), hint="mqchaos list defects") from None
     ours = {Node.named(name).kind for name in servers if target.at(name).has_defects}
+    ours |= {"client"} if ours else set()
     for name in defects:
         if DEFECTS[name].node not in ours:
             raise BackendUnavailable(

@@ -52,7 +52,7 @@ LOAD_S: Final = 90
 RATE_PER_S: Final = 20
 TRIES: Final = 60
 OBSERVED: Final = 0.3
-NEED_A_BROKER: Final = ("takes", "damages", *FORCES, "fills-disk", "steps-clock", "slows", "resets")
+NEED_A_BROKER: Final = ("takes", "damages", *FORCES, "fills-disk", "steps-clock", "slows", "resets", "starves")
 """Effects that need a log, a disk, or steady traffic: NameServers are asked every half a minute."""
 
 

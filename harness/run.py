@@ -36,7 +36,7 @@ from harness.cluster import Cluster, build
 from harness.errors import HistoryError, UsageError
 from harness.judge import judge
 from harness.lifecycle import Interrupt, Life, Progress
-from harness.preflight import check_mode, check_plan, check_plantable, check_properties
+from harness.preflight import check_load, check_mode, check_plan, check_plantable, check_properties
 from harness.recorder import Columns, Recorder, write_tables
 from harness.scenario import Scenario, find, server_names
 from harness.worlds import open_target, open_world
@@ -154,13 +154,14 @@ def _attempt(
     keep: Keep,
 ) -> _Attempt:
     if backend_named(backend).needs_folder and keep == "none":
-        raise UsageError(f"runs on the backend {backend} leave a folder", hint="keep='failures' or 'all'")
+        raise UsageError(f"runs on the backend {backend} leave a folder", hint="keep failures, or all")
     the_scenario = _scenario(scenario)
     servers = server_names(the_scenario)
     the_target = open_target(target, servers)
     check_plan(the_scenario, backend, target)
     check_mode(the_scenario, the_target, servers)
     check_properties(the_scenario, the_target, servers)
+    check_load(the_scenario)
     check_plantable(defects, the_target, servers)
     runs = out or runfolder.RUNS
     if keep != "none":

@@ -45,6 +45,8 @@ class Topology:
     slaves: int = 0
     """Slaves of each master."""
     flush: Flush = "async"
+    controllers: int = 0
+    """That stand apart; in modes that have controllers and with none apart, NameServers are them."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,13 @@ class Scenario:
 
 
 def server_names(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the servers, NameServers first: ``namesrv-1``, ``broker-a-0``, ``broker-a-1`` …"""
+    """Names of the servers: ``namesrv-1`` …, ``controller-1`` …, ``broker-a-0``, ``broker-a-1`` …"""
     topology = scenario.topology
     namesrvs = [f"namesrv-{number}" for number in range(1, topology.nameservers + 1)]
+    controllers = [f"controller-{number}" for number in range(1, topology.controllers + 1)]
     letters = [chr(ord("a") + index) for index in range(topology.brokers)]
-    return (*namesrvs, *(f"broker-{letter}-{number}" for letter in letters for number in range(topology.slaves + 1)))
+    brokers = [f"broker-{letter}-{number}" for letter in letters for number in range(topology.slaves + 1)]
+    return (*namesrvs, *controllers, *brokers)
 
 
 def client_names(scenario: Scenario) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ from harness.scenario import (
     default_topology,
 )
 from harness.scenario_plan import with_faults, written_fault
-from harness.targets.properties import UNCHECKED_HINT, unknown_anywhere
+from harness.targets.properties import UNCHECKED_HINT, listed_as, unknown_anywhere
 from harness.workloads.table import LOADS, OBSERVERS, OPERATORS, SHORTHANDS
 
 T = TypeVar("T")
@@ -135,6 +135,7 @@ class _Key:
 
 _TOPOLOGY: Final = {
     "nameservers": _Key("nameservers", whole(1, 9)),
+    "controllers": _Key("controllers", whole(0, 9)),
     "brokers": _Key("brokers", whole(1, 26)),
     "slaves": _Key("slaves", whole(0, 9)),
     "flush": _Key("flush", one_of(*get_args(Flush))),
@@ -310,7 +311,7 @@ def _claims(binder: Binder, node: Node) -> tuple[str, ...]:
 
 def _properties(binder: Binder, node: Node) -> Mapping[str, Mapping[str, str]]:
     found = {}
-    for kind, mapping in binder.mapping(node, "properties", ("broker", "namesrv", "slave")).items():
+    for kind, mapping in binder.mapping(node, "properties", ("broker", "namesrv", "controller", "slave")).items():
         found[kind] = _properties_of(binder, mapping, kind)
     return found
 
@@ -320,7 +321,7 @@ def _properties_of(binder: Binder, node: Node, kind: str) -> Mapping[str, str]:
     for name, (key_node, value) in binder.free_mapping(node, f"properties of {kind}").items():
         if name in OWN_PROPERTIES:
             binder.problem(key_node, f"{name} is not set here", OWN_PROPERTIES[name])
-        elif what := unknown_anywhere(name, ("namesrv",) if kind == "namesrv" else ("broker",)):
+        elif what := unknown_anywhere(name, (listed_as(kind),)):
             binder.problem(key_node, what, UNCHECKED_HINT)
         found[name] = binder.text(value, name)
         for blank in re.findall(r"\{[^}]*\}", found[name]):
@@ -338,6 +339,7 @@ def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
     for count, allowed, what in (
         (topology.slaves, MODES[mode].slaves, "slave"),
         (topology.brokers, MODES[mode].brokers, "broker"),
+        (topology.controllers, MODES[mode].controllers, "controller"),
     ):
         if problem := allowed.problem(count, what):
             hint = f"leave out {what}s" if not allowed.most else MODES[mode].hint
@@ -345,8 +347,9 @@ def _check_topology(binder: Binder, node: Node, scenario: Scenario) -> None:
 
 
 def _check_properties(binder: Binder, node: Node, scenario: Scenario) -> None:
-    if "slave" in scenario.properties and not MODES[scenario.mode].has_slaves:
-        binder.problem(node, f"mode {scenario.mode} has no slaves to have properties", "leave out slave")
+    there = {"slave": MODES[scenario.mode].has_slaves, "controller": scenario.topology.controllers > 0}
+    for kind in (kind for kind, is_there in there.items() if not is_there and kind in scenario.properties):
+        binder.problem(node, f"there are no {kind}s here to have properties", f"leave out {kind}")
 
 
 def _check_load(binder: Binder, node: Node, scenario: Scenario) -> None:

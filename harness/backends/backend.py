@@ -26,7 +26,7 @@ class NodeSpec:
     """One server node before it runs. ``properties`` use RocketMQ's own property names and text values."""
 
     name: str
-    kind: Literal["namesrv", "broker", "dledger", "client"]
+    kind: Literal["namesrv", "controller", "broker", "dledger", "client"]
     properties: Mapping[str, str]
     defects: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -128,6 +128,30 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """End every node and give back everything; idempotent, never raises for what is already gone."""
+
+
+class Store(Protocol):
+    """The files on one node's disk as a process there would see them at this moment; names are relative."""
+
+    def files(self, prefix: str) -> list[str]:
+        """Names that begin with *prefix*, sorted."""
+
+    def size(self, file: str) -> int:
+        """Bytes, −1 if absent."""
+
+    def read(self, file: str, offset: int, size: int) -> bytes:
+        """Up to *size* bytes; ``OSError`` where they cannot be read."""
+
+    def unforced(self, file: str) -> list[tuple[int, int, int]] | None:
+        """(instant, offset, size) of every write that no force has reached; ``None`` where nobody can tell."""
+
+
+@runtime_checkable
+class ShowsStores(Protocol):
+    """A backend that lets the harness look at the disks of its nodes while they run."""
+
+    def store(self, node: str) -> Store:
+        """The node's files."""
 
 
 @runtime_checkable

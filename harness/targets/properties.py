@@ -24,6 +24,12 @@ Kind = Literal["broker", "namesrv"]
 UNCHECKED: Final = "x-"
 
 
+def listed_as(node: str) -> Kind:
+    """In whose list the properties of a node of that kind stand: a controller's are among those of a NameServer, which
+    can be one, and a slave's are a broker's."""
+    return "namesrv" if node in ("namesrv", "controller") else "broker"
+
+
 @cache
 def of_reference(kind: Kind) -> tuple[str, ...]:
     """What the reference takes: what it obeys, then what is without effect there."""

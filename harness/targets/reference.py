@@ -45,6 +45,8 @@ class ReferenceTarget:
         """A fresh role; one object a life of the node. ``UsageError`` for a property that cannot be used."""
         if spec.kind == "client":
             raise UsageError(f"{spec.name} is no server", hint="clients are made by the workload")
+        if spec.kind == "controller":
+            raise UsageError(f"{spec.name}: the reference has no controllers", hint="--target rocketmq:5.3.3 or newer")
         try:
             return build_node(spec.kind, spec.properties, own_defects(spec))
         except ConfigurationError as error:

@@ -3,7 +3,7 @@
 Question: how does a node's specification become a running node of the real thing? Its jars are fetched once by Maven
 into a cache and run with the same property names as the reference.
 
-    <node>/config/{namesrv.conf,broker.conf}              what we tell it
+    <node>/config/{namesrv,controller,broker}.conf        what we tell it
     <node>/config/conf/logback_*.xml                      4.9.7 refuses to start without
     <node>/data/store                                     its store, on the disk that can lose its power
     <node>/log                                            its home: 5.x writes its log files below
@@ -27,6 +27,7 @@ from reference_impl.environment import Role
 
 MAIN_CLASSES = {
     "namesrv": "org.apache.rocketmq.namesrv.NamesrvStartup",
+    "controller": "org.apache.rocketmq.controller.ControllerStartup",
     "broker": "org.apache.rocketmq.broker.BrokerStartup",
 }
 
@@ -113,6 +114,8 @@ def properties(spec: NodeSpec, folder: Path) -> dict[str, str]:
     """What the node is told: paths of ours, small files, then the specification, which wins."""
     data = folder / "data"
     told = {name.removeprefix(UNCHECKED): value for name, value in spec.properties.items()}
+    if spec.kind == "controller":
+        return {"controllerStorePath": f"{data}/controller"} | told
     if spec.kind == "namesrv":
         ours = {"kvConfigPath": f"{data}/kvConfig.json", "configStorePath": f"{data}/namesrv.properties"}
         if "enableControllerInNamesrv" in told:

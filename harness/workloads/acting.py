@@ -69,26 +69,26 @@ class _Round:
         route, names = {"topic": self._topic, "acceptStandardJsonOnly": True}, {"brokerName": self._broker}
         for server in desk.stage.nameservers:
             code = Code.GET_ROUTEINFO_BY_TOPIC
-            yield desk.ask_nameserver(
-                server, "who serves", code, route, {self._broker: shown}, brokers_of_route, within_ns=within_ns
+            yield desk.ask(
+                "who serves", code, route, {self._broker: shown}, brokers_of_route, within_ns=within_ns, of=server
             )
-            yield desk.ask_nameserver(
-                server,
+            yield desk.ask(
                 "what it may",
                 code,
                 route,
                 [permission],
                 lambda a: [q[1] for q in queues_of_route(a)],
                 within_ns=SOON_NS,
+                of=server,
             )
-            yield desk.ask_nameserver(
-                server,
+            yield desk.ask(
                 "members of its name",
                 Code.GET_BROKER_MEMBER_GROUP,
                 {"clusterName": CLUSTER_NAME, **names},
                 members,
                 _members,
                 within_ns=SOON_NS,
+                of=server,
             )
 
     def _what_it_does(self) -> Dialogue:

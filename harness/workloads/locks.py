@@ -8,7 +8,7 @@ now and then as orderly consumers do, and gives back (UNLOCK_BATCH_MQ); what it 
 drawn while. One in :data:`FORGETS` holds is never given back: it ends by expiry, 60 s after the last call. Nothing is
 read. A client that dies forgets what it holds.
 
-Limits. Locks alone: what orderly listeners make of them is the load ``external-ordered``.
+Limits. Locks alone: what orderly listeners make of them are the loads ``push-ordered`` and ``external-ordered``.
 """
 
 from __future__ import annotations

@@ -51,32 +51,30 @@ class _Round:
             yield self._get(server, "b", MISSING)
             for text in ("true", "false"):
                 body = f"{SETTING}={text}\n".encode()
-                yield self._desk.ask_nameserver(server, f"{SETTING}={text}", Code.UPDATE_NAMESRV_CONFIG, {}, body=body)
-                yield self._desk.ask_nameserver(server, SETTING, Code.GET_NAMESRV_CONFIG, {}, text, _setting)
+                yield self._desk.ask(f"{SETTING}={text}", Code.UPDATE_NAMESRV_CONFIG, {}, body=body, of=server)
+                yield self._desk.ask(SETTING, Code.GET_NAMESRV_CONFIG, {}, text, _setting, of=server)
 
     def _put(self, server: str, key: str, value: str) -> Ask:
         fields = {"namespace": self._space, "key": key, "value": value}
-        return self._desk.ask_nameserver(server, f"put {key}", Code.PUT_KV_CONFIG, fields)
+        return self._desk.ask(f"put {key}", Code.PUT_KV_CONFIG, fields, of=server)
 
     def _delete(self, server: str, key: str) -> Ask:
-        return self._desk.ask_nameserver(
-            server, f"delete {key}", Code.DELETE_KV_CONFIG, {"namespace": self._space, "key": key}
-        )
+        return self._desk.ask(f"delete {key}", Code.DELETE_KV_CONFIG, {"namespace": self._space, "key": key}, of=server)
 
     def _get(self, server: str, key: str, must: Any) -> Ask:
         fields = {"namespace": self._space, "key": key}
-        return self._desk.ask_nameserver(
-            server, f"the entry {key}", Code.GET_KV_CONFIG, fields, must, lambda answer: answer.fields["value"]
+        return self._desk.ask(
+            f"the entry {key}", Code.GET_KV_CONFIG, fields, must, lambda answer: answer.fields["value"], of=server
         )
 
     def _listed(self, server: str, must: Any) -> Ask:
-        return self._desk.ask_nameserver(
-            server,
+        return self._desk.ask(
             "all entries",
             Code.GET_KVLIST_BY_NAMESPACE,
             {"namespace": self._space},
             must,
             lambda answer: read_json(answer.body, KVTable).table,
+            of=server,
         )
 
 

@@ -3,7 +3,8 @@
 Question: when is what an operator did to one node seen on the others?
 
 Model. An :class:`Act` is one request at one instant of the load, an op ``act``: ``node`` who was told, ``detail`` its
-name and what must be seen where, ``{"act": …, "shows": {node: {subject: value}}}``. A :class:`Question` is one question
+name and what must be seen where, ``{"act": …, "shows": {node: {subject: value}}}``, and for some what may undo it
+(:class:`Undone`). A :class:`Question` is one question
 to one node, asked every half second, an op of the kind it names (``look``, ``end``, ``master``): ``detail`` subject →
 value. So the delay between an act and its effect is known to half a second, on each node. Which delays are right is for
 the checkers to say.
@@ -32,6 +33,15 @@ Shown = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Undone:
+    """What undoes an act without another act: a change of one of the subjects ``by``, which makes a node show ``to``
+    again."""
+
+    by: Sequence[str]
+    to: str
+
+
+@dataclass(frozen=True)
 class Act:
     """``request`` goes to ``address`` (of ``node``) at ``at_ns`` of the load; ``shows``: node → what it must show,
     ``told``: what only the answer tells of that, in place of ``shows``."""
@@ -43,6 +53,7 @@ class Act:
     request: Command
     shows: Mapping[str, Shown]
     told: Callable[[Command], Mapping[str, Shown]] | None = None
+    undone: Undone | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,9 @@ class ScriptPart:
             status, shows = status_of(answer, "OK"), act.shows
             if act.told is not None and isinstance(answer, Command) and status == "OK":
                 shows = act.told(answer)
-            detail = {"act": act.name, "shows": {node: dict(shown) for node, shown in shows.items()}}
+            detail: dict[str, Any] = {"act": act.name, "shows": {node: dict(shown) for node, shown in shows.items()}}
+            if act.undone is not None:
+                detail["undone"] = {"by": list(act.undone.by), "to": act.undone.to}
             self._host.complete(op, "act", status, process, detail=detail)
 
         self._host.in_flight += 1

@@ -8,6 +8,7 @@ Model. An observer of a member's client (``reference_impl.client``):
     broadcast       the same of a member that reads it for itself
     fetch_offset    the committed offset, as told to a new owner; −1: none known
     commit_offset   an offset that travelled with a pull of the master, or in a call of its own
+    lock, unlock    of an orderly consumer: one operation a queue of a call; OK, REFUSED, or nobody said
 
 Limits. Commits that go one-way are not seen: groups of a run confirm theirs.
 """
@@ -96,6 +97,8 @@ class OwnerRecorder(OffsetRecorder):
         super().__init__(stage, group)
         self._node, self._f = node, "broadcast" if broadcasts else "own"
         self._owned: dict[MessageQueue, int] = {}
+        self._locking: dict[int, dict[MessageQueue, int]] = {}
+        """By the number of the call: the operation of each of its queues."""
 
     def on_assigned(self, env: Environment, group: str, queues: tuple[MessageQueue, ...]) -> None:
         for queue in [queue for queue in self._owned if queue not in queues]:
@@ -118,6 +121,27 @@ class OwnerRecorder(OffsetRecorder):
 
     def on_late_pull(self, env: Environment, outcome: PullOutcome) -> None:
         self._pulled(outcome)
+
+    def on_locking(self, env: Environment, number: int, queues: tuple[MessageQueue, ...], address: Address) -> None:
+        self._locking[number] = {queue: self._of_lock("lock", queue) for queue in queues}
+
+    def on_locked(self, env: Environment, number: int, status: str, granted: frozenset[MessageQueue]) -> None:
+        for queue, op in self._locking.pop(number).items():
+            said = "REFUSED" if status == "OK" and queue not in granted else status
+            self._recorder.complete(op, self._stage.classify("lock", said), said)
+
+    def on_unlocking(self, env: Environment, number: int, queues: tuple[MessageQueue, ...], address: Address) -> None:
+        self._locking[number] = {queue: self._of_lock("unlock", queue) for queue in queues}
+
+    def on_unlocked(self, env: Environment, number: int, status: str) -> None:
+        for op in self._locking.pop(number).values():
+            self._recorder.complete(op, self._stage.classify("unlock", status), status)
+
+    def _of_lock(self, f: str, queue: MessageQueue) -> int:
+        number = self._recorder.queue(queue.topic, queue.broker_name, queue.queue_id)
+        return self._recorder.invoke(
+            Process(self._recorder.process()).number, f, queue=number, node=self._node, group=self._group
+        )
 
     def _pulled(self, outcome: PullOutcome) -> None:
         call = self.calls.pop(outcome.number, None)

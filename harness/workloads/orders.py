@@ -47,29 +47,13 @@ class Desk:
         body: bytes = b"",
         within_ns: int = 0,
         orders: bool = False,
-    ) -> Ask:
-        """One request to the master."""
-        request = Command(code, {key: _text(value) for key, value in fields.items()}, body)
-        where = self.master.node, self.master.address
-        return Ask(name, *where, request, must, read or is_done, within_ns=within_ns, orders=orders)
-
-    def ask_nameserver(
-        self,
-        server: str,
-        name: str,
-        code: RequestCode,
-        fields: Mapping[str, object],
-        must: Any = "OK",
-        read: Callable[[Command], Any] | None = None,
-        *,
-        body: bytes = b"",
-        within_ns: int = 0,
+        of: str = "",
         about: str = "",
     ) -> Ask:
-        """One request to one NameServer."""
+        """One request to the master, or to the NameServer *of*; *about*: the node whose state the answer tells."""
         request = Command(code, {key: _text(value) for key, value in fields.items()}, body)
-        where = server, self.stage.nameservers[server]
-        return Ask(name, *where, request, must, read or is_done, within_ns=within_ns, about=about)
+        node, address = (of, self.stage.nameservers[of]) if of else (self.master.node, self.master.address)
+        return Ask(name, node, address, request, must, read or is_done, within_ns, orders, about)
 
     def make_topic(self, queues: int, flag: int = 0) -> Ask:
         """17."""
@@ -179,8 +163,7 @@ class Desk:
     def route(self, server: str, must: Any, within_ns: int = 0) -> Ask:
         """105: broker, permission, queues to read and to write."""
         fields = {"topic": self.topic, "acceptStandardJsonOnly": True}
-        return self.ask_nameserver(
-            server,
+        return self.ask(
             "the route",
             RequestCode.GET_ROUTEINFO_BY_TOPIC,
             fields,
@@ -188,6 +171,7 @@ class Desk:
             queues_of_route,
             within_ns=within_ns,
             about=self.master.node,
+            of=server,
         )
 
     def is_listed(self, server: str, code: RequestCode, must: bool, within_ns: int = 0, **fields: object) -> Ask:
@@ -197,7 +181,7 @@ class Desk:
             return self.topic in read_json(answer.body, TopicList).topic_list
 
         name = f"whether {code.name} has the topic"
-        return self.ask_nameserver(server, name, code, fields, must, read, within_ns=within_ns, about=self.master.node)
+        return self.ask(name, code, fields, must, read, within_ns=within_ns, about=self.master.node, of=server)
 
 
 # What answers say -----------------------------------------------------------------------------------------------------

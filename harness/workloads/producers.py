@@ -70,6 +70,8 @@ class About:
     properties: Mapping[str, str] = field(default_factory=dict)
     f: str = "send"
     tags: str = ""
+    key: str = ""
+    """Its sharding key."""
 
 
 PLAIN: Final = About()
@@ -203,14 +205,20 @@ class Application(Part):
         return True
 
     def _send(self, env: Environment) -> None:
-        if self.in_flight == IN_FLIGHT_MAX:
+        if self.is_busy():
             self._counts["withheld"] += 1
             return
         recorder, size = self._stage.recorder, self._stage.load.draw_size(self._stage.rng)
         process = self._free.pop() if self._free else Process(recorder.process())
         about = self.about()
         message = recorder.message(
-            process.number, process.sequence, size, tags=about.tags, kind=about.kind, due_ns=about.due_ns
+            process.number,
+            process.sequence,
+            size,
+            sharding_key=about.key,
+            tags=about.tags,
+            kind=about.kind,
+            due_ns=about.due_ns,
         )
         body = encode(Body(recorder.run, message, process.number, process.sequence), size)
         process.sequence += 1
@@ -222,6 +230,10 @@ class Application(Part):
         send = self.hand_over(env, whole, message, self._ended(opened))
         self._record.opening = None
         self._record.began(send, opened)
+
+    def is_busy(self) -> bool:
+        """Whether what is due now has to be left out."""
+        return self.in_flight == IN_FLIGHT_MAX
 
     def hand_over(self, env: Environment, message: Message, number: int, ended: OnResult) -> int:
         """To the producer; returns the number of its send."""

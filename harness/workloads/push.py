@@ -1,4 +1,4 @@
-"""The loads ``push`` and ``push-delayed``: RocketMQ's producers, and a consumer group of push consumers.
+"""The loads ``push``, ``push-delayed``, ``push-levels`` and ``push-timers``: producers, and a group of push consumers.
 
 Question: what are the listeners of a group given while brokers die and members come and go: everything, how often,
 when, and if they refuse a message, does it come back?
@@ -6,10 +6,13 @@ when, and if they refuse a message, does it come back?
 Model. Producers are those of the load ``producer``. Members host the reference's push consumer: they share the queues
 by rebalancing, and each message that a listener gets is an op ``deliver`` (``checkers/history/listeners.py``). A
 listener refuses every :data:`REFUSED_EVERY`-th message at its first time: it must come again, counted. With delays
-every second message has one of the first delay levels, and ``due_ns`` says since when it may be given.
+every second message has one of the first delay levels, or one of all eighteen (:data:`LEVELS_NS`, which are the
+brokers' ``messageDelayLevel``), or a time of its own (:data:`TIMERS`, brokers of 5.x); ``due_ns`` says since when it
+may be given.
 
-Members enter after an eighth of the load. After the last heal the group reads on until everything that a producer was
-told to be stored was given to it, or nothing has come for :data:`QUIET_NS`.
+Members enter after an eighth of the load, two seconds at most, so that what hits them hits members. After the last heal
+the group reads on until everything that a producer was told to be stored was given to it, or nothing has come for
+:data:`QUIET_NS`.
 
 A member that is killed begins again as one that knows nothing; which queues each has, where it begins in them and what
 it commits are recorded, too (:mod:`harness.workloads.offsets`).
@@ -21,7 +24,7 @@ Limits. The listener takes no time, so two at work at once cannot be seen here. 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -32,22 +35,59 @@ from harness.workloads.group import GROUP, POLL_NAMESERVER_NS
 from harness.workloads.measuring import Process
 from harness.workloads.offsets import OwnerRecorder
 from harness.workloads.parts import PartHost, lone_host
-from harness.workloads.producers import PLAIN, About, Application, Asleep, ProducerWorkload, is_running
-from harness.workloads.table import Companion
+from harness.workloads.producers import (
+    PLAIN,
+    About,
+    Application,
+    Asleep,
+    AttemptRecorder,
+    OnResult,
+    ProducerWorkload,
+    is_running,
+)
+from harness.workloads.table import DELAY_LEVELS, Companion
 from harness.workloads.workload import Stage
-from reference_impl.client import Client, ClientSettings, MessageQueue, PulledMessage, PushConsumer, PushSettings
-from reference_impl.environment import SECOND, Environment
+from reference_impl.broker.timers import DELAY_MS, DELAY_SEC, DELIVER_MS
+from reference_impl.client import (
+    Client,
+    ClientSettings,
+    Message,
+    MessageQueue,
+    Producer,
+    PulledMessage,
+    PushConsumer,
+    PushSettings,
+)
+from reference_impl.environment import MS, SECOND, Environment
+from reference_impl.node import plant_in_client
 from reference_impl.wire.message import PROPERTY_DELAY
 
 REFUSED_EVERY: Final = 25
 ENTER_AFTER: Final = 8
 """Members enter when so many-th of the load has been given: the topic of delayed messages is there by then."""
+ENTER_AT_MOST_NS: Final = 2 * SECOND
 
 QUIET_NS: Final = 60 * SECOND
 """Longer than two rebalances and the first retry (10 s)."""
 
 DELAYS_NS: Final = {1: 1 * SECOND, 2: 5 * SECOND, 3: 10 * SECOND}
 """By level, RocketMQ's defaults."""
+
+
+LEVELS_NS: Final = {level: int(word[:-1]) * SECOND for level, word in enumerate(DELAY_LEVELS.split(), 1)}
+"""By level, of the load ``push-levels``."""
+
+TIMERS: Final = (
+    (DELAY_MS, 1_300),
+    (DELAY_SEC, 2),
+    (DELIVER_MS, 4_700),
+    (DELAY_MS, 300),
+    (DELAY_SEC, 9),
+    (DELIVER_MS, 2_600),
+)
+"""In turn: a property, and how far away the time is, in its unit. DELIVER_MS has it on the wall clock."""
+CLOCKS_NS: Final = 10 * MS
+"""Wall clocks of a client and a broker differ by no more (``ClockModel.wall_error_max_ms`` of each)."""
 
 
 def delayed_topic(topic: str) -> str:
@@ -59,16 +99,44 @@ def delayed_topic(topic: str) -> str:
 class DelayingApplication(Application):
     """Every second message is delayed, by the three first levels in turn."""
 
+    delays_ns: Mapping[int, int] = DELAYS_NS
     _count = 0
 
     def about(self) -> About:
         self._count += 1
         if self._count % 2:
             return PLAIN
-        level = 1 + self._count // 2 % len(DELAYS_NS)
-        due_ns = self._stage.backend.now() + DELAYS_NS[level]
+        level = 1 + self._count // 2 % len(self.delays_ns)
+        due_ns = self._stage.backend.now() + self.delays_ns[level]
         topic = delayed_topic(self._stage.topic)
         return About("delayed", due_ns, topic, {PROPERTY_DELAY: str(level)}, "send_delayed")
+
+
+class LevelsApplication(DelayingApplication):
+    """The same, by all eighteen."""
+
+    delays_ns = LEVELS_NS
+
+
+class TimingApplication(Application):
+    """Every second message wants a time of its own, by the three properties in turn."""
+
+    _count = 0
+
+    def about(self) -> About:
+        self._count += 1
+        if self._count % 2:
+            return PLAIN
+        wish, delay = TIMERS[self._count // 2 % len(TIMERS)]
+        delay_ns = delay * (SECOND if wish == DELAY_SEC else MS) - (CLOCKS_NS if wish == DELIVER_MS else 0)
+        due_ns = self._stage.backend.now() + delay_ns
+        return About("delayed", due_ns, delayed_topic(self._stage.topic), {wish: str(delay)}, "send_delayed")
+
+    def hand_over(self, env: Environment, message: Message, number: int, ended: OnResult) -> int:
+        if DELIVER_MS in message.properties:
+            due_ms = env.wall() + int(message.properties[DELIVER_MS])
+            message = replace(message, properties={DELIVER_MS: str(due_ms)})
+        return super().hand_over(env, message, number, ended)
 
 
 class Member:
@@ -94,8 +162,13 @@ class Member:
         self.client = Client(
             settings, OwnerRecorder(stage, self._settings.group, self.name, broadcasts=self._settings.broadcast)
         )
-        self.consumer = PushConsumer(self.client, self._settings, self._listen)
+        self.consumer = self.consume()
+        plant_in_client(self.client, stage.defects)
         return self.client
+
+    def consume(self) -> PushConsumer:
+        """What reads for the listener."""
+        return PushConsumer(self.client, self._settings, self._listen)
 
     def enter(self) -> None:
         """Into the group, in its first life; the next ones enter at once."""
@@ -109,19 +182,26 @@ class Member:
 
     def _listen(self, env: Environment, message: PulledMessage) -> bool:
         """Recorded at once; whether it is done."""
-        recorder = self._stage.recorder
-        queue = recorder.queue(message.queue.topic, message.queue.broker_name, message.queue.queue_id)
-        body = decode(message.body, recorder.run)
-        number, unrecognised = (body.message, "") if isinstance(body, Body) else (-1, f"{body.reason}: {body.digest}")
-        is_done = self.is_done(number, message.reconsume_times)
-        op = recorder.invoke(
-            self._process.number,
+        return self.answer(env, self.take(message, self._process), message)
+
+    def take(self, message: PulledMessage, process: Process) -> int:
+        """The listener is given it; the number of the op."""
+        recorder, queue = self._stage.recorder, message.queue
+        return recorder.invoke(
+            process.number,
             "deliver",
-            queue=queue,
+            queue=recorder.queue(queue.topic, queue.broker_name, queue.queue_id),
             offset=message.queue_offset,
             node=self.name,
             group=self._settings.group,
         )
+
+    def answer(self, env: Environment, op: int, message: PulledMessage) -> bool:
+        """The listener says what became of it: whether it is done."""
+        recorder = self._stage.recorder
+        body = decode(message.body, recorder.run)
+        number, unrecognised = (body.message, "") if isinstance(body, Body) else (-1, f"{body.reason}: {body.digest}")
+        is_done = self.is_done(number, message.reconsume_times)
         detail: Detail = {"times": message.reconsume_times, **self.about(message)}
         recorder.complete(
             op,
@@ -179,7 +259,7 @@ class PushWorkload(ProducerWorkload):
         backend = self.stage.backend
         for member in self._members:
             backend.add_client(member.name, Asleep(member.client), member.begin)
-        backend.after(self.stage.load.duration_ns // ENTER_AFTER, self._enter)
+        backend.after(min(self.stage.load.duration_ns // ENTER_AFTER, ENTER_AT_MOST_NS), self._enter)
 
     def _enter(self) -> None:
         for member in self._members:
@@ -213,10 +293,22 @@ class PushWorkload(ProducerWorkload):
 class DelayedWorkload(PushWorkload):
     """The same, with delayed messages."""
 
-    application = DelayingApplication
+    application: Callable[[Stage, Producer, AttemptRecorder, int, Counter[str]], Application] = DelayingApplication
 
     def topics(self) -> tuple[str, ...]:
         return (self.stage.topic, delayed_topic(self.stage.topic))
+
+
+class LevelsWorkload(DelayedWorkload):
+    """The same, with all eighteen levels."""
+
+    application = LevelsApplication
+
+
+class TimersWorkload(DelayedWorkload):
+    """The same, with messages that want a time of their own."""
+
+    application = TimingApplication
 
 
 class BroadcastWorkload(PushWorkload):

@@ -150,6 +150,11 @@ def _read(answer: Command, run: int) -> tuple[list[int], list[int]]:
 class RetryWorkload(PushWorkload):
     """``Workload`` of the load ``push-retries``."""
 
+    patience_ns = NOTHING_MORE_NS
+    """After so much silence nothing more is waited for."""
+    put_away_ns = PUT_AWAY_NS
+    """After so much silence what was given up is among the dead letters."""
+
     member: Callable[[Stage, str, Counter[str], PushSettings], Member] = RefusingMember
 
     def __init__(self, stage: Stage, companions: Sequence[Companion] = ()) -> None:
@@ -167,13 +172,13 @@ class RetryWorkload(PushWorkload):
         given_up = set().union(*(member.given_up for member in self._members if isinstance(member, RefusingMember)))
         delivered = set().union(*(member.delivered for member in self._members))
         is_owed = self.acknowledged().union(*(member.refused for member in self._members)) - delivered - given_up
-        return not is_owed and poison <= given_up and self.quiet_ns() >= PUT_AWAY_NS
+        return not is_owed and poison <= given_up and self.quiet_ns() >= self.put_away_ns
 
     def finished(self) -> bool:
         """When the group has gone quiet, the dead letters are read."""
         if self._reads:
             return not self._reader.open
-        if not self._members or (self.is_complete() and self.is_settled()) or self.quiet_ns() >= NOTHING_MORE_NS:
+        if not self._members or (self.is_complete() and self.is_settled()) or self.quiet_ns() >= self.patience_ns:
             self._reads = True
             self.stage.backend.add_client(self._reader.name, self._reader)
         return False

@@ -4,7 +4,8 @@ Question: which requests change permissions, ordered topics and the tables of a 
 
     permissions   a second topic; then write permission away and back at the NameServers (205, 327), then the broker's
                   own permission: read only, write only, both (25 brokerPermission). Observed: the routes of both
-                  topics at every NameServer
+                  topics at every NameServer; how many topics the broker has (21), for a changed table undoes what
+                  NameServers were told
     order         the topic's entry in ORDER_TOPIC_CONFIG is put and deleted at every NameServer (100, 102). Looked
                   at: ``order`` of the topic on every master (21), the route's order text at every NameServer
     metadata      every two seconds one more of each: queues of a topic (17), retry queues of a group (200), a
@@ -23,7 +24,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from harness.workloads.observing import Act, FileQuestion, Question, Script, ScriptPart, Shown
+from harness.workloads.observing import Act, FileQuestion, Question, Script, ScriptPart, Shown, Undone
 from harness.workloads.parts import PartHost
 from harness.workloads.workload import QueueAddress, Stage
 from reference_impl.environment import SECOND
@@ -48,6 +49,8 @@ ROUND_NS: Final = 2 * SECOND
 CHANGED_PERCENT: Final = 80
 """Of the load: then tables are left alone, so that what is missing at the end is seen."""
 PERM_READ, PERM_WRITE = 4, 2
+BROKERS_OWN: Final = "rw"
+"""What a broker registers until its own permission is changed."""
 NOBODY: Final = "nobody"
 DELAY_TABLE: Final = "delayOffset.json"
 DELAY_FILE: Final = "delay in the file"
@@ -75,8 +78,10 @@ def _permissions_script(stage: Stage) -> Script:
         (30, "add_write_permission", RequestCode.ADD_WRITE_PERM_OF_BROKER, "rw"),
     ):
         request = Command(code, {"brokerName": hit.broker})
+        undone = Undone(_subjects_of_table(hit.broker), BROKERS_OWN)
         for server, address in stage.nameservers.items():
-            acts.append(Act(at_percent(stage, percent), name, server, address, request, {server: shows(permission)}))
+            shown = {server: shows(permission)}
+            acts.append(Act(at_percent(stage, percent), name, server, address, request, shown, undone=undone))
     for percent, number in ((45, PERM_READ), (60, PERM_WRITE), (75, PERM_READ | PERM_WRITE)):
         request = Command(RequestCode.UPDATE_BROKER_CONFIG, body=f"brokerPermission={number}\n".encode())
         shown = dict.fromkeys(servers, shows(_permission(number)))
@@ -86,12 +91,26 @@ def _permissions_script(stage: Stage) -> Script:
         for server, address in stage.nameservers.items()
         for topic in (stage.topic, SECOND_TOPIC)
     ]
+    questions.append(Question("look", hit.node, hit.address, _ALL_TOPICS, partial(_table_of, hit.broker)))
     return Script(acts, questions)
 
 
 def _permissions(topic: str, answer: Command) -> Shown:
     route = read_json(answer.body, TopicRouteData)
     return {f"permission of {queues.broker_name} for {topic}": _permission(queues.perm) for queues in route.queue_datas}
+
+
+def _subjects_of_table(broker: str) -> tuple[str, str]:
+    return f"topics of {broker}", f"ordered topics of {broker}"
+
+
+def _table_of(broker: str, answer: Command) -> Shown:
+    """How many topics, and how many of them are ordered, but for those of operators: a broker tells NameServers of such
+    a topic alone, which undoes nothing."""
+    table = read_json(answer.body, TopicConfigTable).topic_config_table
+    topics = [topic for name, topic in table.items() if name not in (SECOND_TOPIC, TABLES_TOPIC)]
+    counts = len(topics), sum(topic.order for topic in topics)
+    return dict(zip(_subjects_of_table(broker), map(str, counts), strict=True))
 
 
 def _permission(number: int) -> str:

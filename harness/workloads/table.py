@@ -20,11 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from harness.workloads.parts import Part, PartHost
     from harness.workloads.workload import Stage, Workload
+
+
+Again = Literal["nobody", "producers", "everybody"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,18 @@ class LoadRow:
     name: str
     summary: str
     maker: str
-    begins_again: bool = False
-    """Its clients can be killed, stopped and started."""
+    begins_again: Again = "nobody"
+    """Whose clients can be killed, stopped and started."""
+    is_simulated: bool = True
+    """Its clients are roles of ours, which a simulator can run."""
     broker: Mapping[str, str] = field(default_factory=dict)
     """Properties of brokers without which a run of seconds shows little; grids set them."""
+    needs_properties: bool = False
+    """Without them it would mean something else: a scenario that does not set them is refused."""
+
+    def can_end(self, client: int, producers: int) -> bool:
+        """Whether *client* (from 1; the *producers* come first) may die, since it knows how to begin again."""
+        return self.begins_again == "everybody" or (self.begins_again == "producers" and client <= producers)
 
     def make(self, stage: Stage, companions: Sequence[Companion]) -> Workload:
         workload: Workload = _found(self.maker)(stage, companions)
@@ -69,7 +80,10 @@ def _found(maker: str) -> Callable[..., Any]:
     return made
 
 
-AGAIN: Final = True
+DELAY_LEVELS: Final = "1s 10s 2s 11s 3s 12s 4s 13s 5s 14s 6s 15s 7s 16s 8s 17s 9s 18s"
+"""``messageDelayLevel`` for runs of seconds: who takes a level for its neighbour is early with one of the two."""
+
+AGAIN: Final = "everybody"
 """``begins_again``."""
 
 LOADS: Final[dict[str, LoadRow]] = {
@@ -77,24 +91,59 @@ LOADS: Final[dict[str, LoadRow]] = {
     for row in (
         LoadRow("log", "producers that never retry, consumers that pull; everything is recorded", ".log:LogWorkload"),
         LoadRow("batch", "the same, but producers send four messages in one request", ".batches:BatchWorkload"),
-        LoadRow("producer", "RocketMQ's own producers, with their retries", ".producers:ProducerWorkload", AGAIN),
+        LoadRow("producer", "RocketMQ's own producers, with their retries", ".producers:ProducerWorkload", "producers"),
         LoadRow("group", "the producers of log, and consumer groups that commit offsets", ".group:GroupWorkload"),
         LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload", AGAIN),
         LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload", AGAIN),
+        LoadRow(
+            "push-levels",
+            "the same, with all eighteen delay levels",
+            ".push:LevelsWorkload",
+            AGAIN,
+            broker={"messageDelayLevel": DELAY_LEVELS},
+            needs_properties=True,
+        ),
+        LoadRow(
+            "push-timers",
+            "the same, with messages that want a time of their own (5.x)",
+            ".push:TimersWorkload",
+            AGAIN,
+            broker={"release": "5.3.3", "timerWheelEnable": "true"},
+            needs_properties=True,
+        ),
         LoadRow("push-retries", "the same, with messages that always fail", ".retries:RetryWorkload", AGAIN),
+        LoadRow("push-ordered", "the same, with keys and orderly listeners", ".ordered:OrderedWorkload", AGAIN),
         LoadRow("push-tags", "the same, with tags and a property; the group wants some", ".tags:TagsWorkload", AGAIN),
+        LoadRow(
+            "push-sql",
+            "the same, with a condition in SQL92",
+            ".sql:SqlWorkload",
+            AGAIN,
+            broker={"enablePropertyFilter": "true"},
+            needs_properties=True,
+        ),
         LoadRow("broadcast", "the same, but every member reads everything", ".push:BroadcastWorkload", AGAIN),
         LoadRow(
             "transactions",
             "halves, commits, rollbacks, questions",
             ".transactions:TransactionWorkload",
             AGAIN,
-            {"transactionCheckInterval": "5000", "transactionTimeOut": "2000"},
+            broker={"transactionCheckInterval": "5000", "transactionTimeOut": "2000"},
         ),
         LoadRow("requests", "clients that ask, and a group that replies", ".requests:RequestWorkload", AGAIN),
         LoadRow("locks", "clients that lock queues at their brokers", ".locks:LockWorkload", AGAIN),
-        LoadRow("external", "other people's producers and a group of their consumers", ".external:ExternalWorkload"),
-        LoadRow("external-ordered", "the same, with keys and orderly listeners", ".external:OrderedExternalWorkload"),
+        LoadRow(
+            "external",
+            "other people's producers and a group of their consumers",
+            ".external:ExternalWorkload",
+            is_simulated=False,
+        ),
+        LoadRow(
+            "external-ordered",
+            "the same, with keys and orderly listeners",
+            ".external:OrderedExternalWorkload",
+            is_simulated=False,
+        ),
     )
 }
 OBSERVERS: Final[dict[str, Companion]] = {

@@ -225,7 +225,7 @@ class _Round:
         yield from self._deleted()
         yield from self._listed(True)
         for server in desk.stage.nameservers:
-            yield desk.ask_nameserver(server, "forget the topic", Code.DELETE_TOPIC_IN_NAMESRV, {"topic": desk.topic})
+            yield desk.ask("forget the topic", Code.DELETE_TOPIC_IN_NAMESRV, {"topic": desk.topic}, of=server)
         yield from self._listed(False)
         yield desk.make_topic(self._count)
         for queue in range(self._count):

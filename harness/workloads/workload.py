@@ -81,6 +81,8 @@ class Stage:
     """(f, status) → outcome; ``checkers.contract``."""
     addressing: Addressing
     """Who serves a broker name now."""
+    defects: tuple[str, ...] = ()
+    """Planted bugs of this run; clients of ours have those that clients can have."""
 
     @property
     def brokers(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from faults.mechanisms import faketime, strace
+from faults.mechanisms import cgroup, faketime, strace
 from faults.mechanisms.command import find_tool
 
 Isolation = Literal["auto", "namespaces", "loopback"]
@@ -39,6 +39,10 @@ class Machine:
     """Whether forces of a process can be made to fail."""
     clocks: str = ""
     """Whether a process can have a wall clock of its own."""
+    processors: str = ""
+    """Whether a process can be given a share of a processor only."""
+    memory: str = ""
+    """Whether a process can have a part of the memory only."""
 
 
 def scan() -> Machine:
@@ -48,6 +52,8 @@ def scan() -> Machine:
         power_cut=_lack((CAP_SYS_ADMIN,), DISK_TOOLS) or _lack_of_file("/dev/loop-control") or _lack_of_images(),
         forces=strace.lack() or _lack_of_tracing(),
         clocks=faketime.lack(),
+        processors=cgroup.lack("cpu"),
+        memory=cgroup.lack("memory"),
     )
 
 

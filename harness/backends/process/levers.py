@@ -18,7 +18,7 @@ from pathlib import Path
 from select import select
 from time import monotonic
 
-from faults.errors import InjectionFailed
+from faults.errors import FaultTrouble, InjectionFailed
 from faults.levers import HealStep, LeverRefused, LinkSet, NodeState, PortClass
 from faults.mechanisms import decay, faketime, loopfs, pidfd, sockets, undo
 from harness.backends.process.contents import change, copy_forced, cut, empty, files_of, find, part_of
@@ -27,6 +27,7 @@ from harness.backends.process.forces import Forces
 from harness.backends.process.hosted import HostedClient
 from harness.backends.process.network import PROBE_PORT, Network, connects, reaches
 from harness.backends.process.node import Node
+from harness.backends.process.resources import LACKING, ResourceLevers
 from harness.errors import UsageError
 
 LOG_POLL_S = 0.1
@@ -45,9 +46,12 @@ class ProcessLevers:
         clients: dict[str, HostedClient],
         start_node: Callable[[Node], None],
         forces: Forces,
+        resources: Callable[[Callable[[str], pidfd.ProcessId]], ResourceLevers],
     ) -> None:
         self._network, self._disks, self._start_node, self._forces = network, disks, start_node, forces
         self._nodes, self._clients = nodes, clients
+        self.resources = resources(self._living)
+        """Levers, too: of what a process needs of its machine."""
 
     def nodes(self) -> Sequence[str]:
         return [*self._nodes, *self._clients]
@@ -95,6 +99,16 @@ class ProcessLevers:
             return
         if process := self._server(node).process:
             pidfd.send_signal(process, signal.SIGCONT)
+
+    def run_out_of_memory(self, node: str) -> None:
+        process = self._living(node)
+        server, _ = self._ending(node)
+        try:
+            self.resources.take_memory(node)
+        except (FaultTrouble, LeverRefused):
+            server.is_ending = False
+            raise
+        self._wait_end(server, process, DEATH_TIMEOUT_S)
 
     def cut_power(self, node: str) -> None:
         server, process = self._ending(node)
@@ -250,6 +264,8 @@ class ProcessLevers:
             return [self._forces.heal_step(node_or_partition)]
         if node_or_partition in self._clients:
             return []  # ends with us
+        if state in LACKING:
+            return self.resources.heal_steps(state, node_or_partition)
         process = self._server(node_or_partition).process if state == "paused" else None
         return [undo.continue_process(process)] if process else []
 

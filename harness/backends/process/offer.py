@@ -30,6 +30,11 @@ def capabilities() -> Capabilities:
     servers = {
         "process": Ability("signals through pidfds"),
         "pause": Ability("SIGSTOP and SIGCONT"),
+        "cpu": Ability(
+            "a control group for the process", has.processors, "a process cannot be kept from the processors"
+        ),
+        "files": Ability("the process's own limit, by prlimit"),
+        "memory": Ability("a control group, and a hog in it", has.memory, "memory cannot be short for one process"),
         "network": network,
         "connections": connections,
         "power": Ability(

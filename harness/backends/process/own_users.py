@@ -57,13 +57,12 @@ def is_to_be_had() -> bool:
 
 
 def enter() -> None:
-    """Start this command again inside, if that is to be had; does not return then."""
-    if is_to_be_had():
-        os.set_inheritable(leave_a_giver(), True)
-        os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}"
-        command = inside(sys.executable, *sys.orig_argv[1:])
-        sys.stdout.flush()
-        os.execvp(command[0], command)
+    """Start this command again inside; does not return. Only where :func:`is_to_be_had`: trying that takes a while."""
+    os.set_inheritable(leave_a_giver(), True)
+    os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}"
+    command = inside(sys.executable, *sys.orig_argv[1:])
+    sys.stdout.flush()
+    os.execvp(command[0], command)
 
 
 def inside(*command: str) -> list[str]:

@@ -38,6 +38,7 @@ from faults.mechanisms.command import call
 from harness.backends.backend import ClientPeer, NodeSpec, Target
 from harness.backends.process.client_node import ClientNode
 from harness.backends.process.disks import Disks
+from harness.backends.process.folder_store import FolderStore
 from harness.backends.process.forces import Forces
 from harness.backends.process.hosted import HostedClient
 from harness.backends.process.launching import Launcher, ProcessLauncher
@@ -45,6 +46,7 @@ from harness.backends.process.levers import TABLES, ProcessLevers
 from harness.backends.process.links import Links, NoLinks
 from harness.backends.process.network import NamespaceNetwork, Network
 from harness.backends.process.node import Node
+from harness.backends.process.resources import ResourceLevers
 from harness.backends.process.turning import TurningLoop
 from harness.backends.process.undo_steps import UndoSteps
 from harness.errors import ClusterError
@@ -98,8 +100,17 @@ class RealBackend:
         self._turning = TurningLoop(self._read_all_notes)
         self._loop = self._turning.loop
         self._forces = Forces(self._tag, self._scratch)
-        levers = ProcessLevers(self._network, self._disks, self._nodes, self._clients, self._start, self._forces)
-        self.levers: Any = Joined(levers, self._make_links())
+        levers = ProcessLevers(
+            self._network,
+            self._disks,
+            self._nodes,
+            self._clients,
+            self._start,
+            self._forces,
+            partial(ResourceLevers, self._tag),
+        )
+        self._resources = levers.resources
+        self.levers: Any = Joined(levers, levers.resources, self._make_links())
         atexit.register(self.close)
 
     def _make_links(self) -> Links | NoLinks:
@@ -213,6 +224,9 @@ class RealBackend:
         except OSError:  # replaced at this moment, or its disk has no power
             return None
 
+    def store(self, node: str) -> FolderStore:
+        return FolderStore(self._nodes[node].data)
+
     def collect(self, node: str, into: Path) -> None:
         if (found := self._nodes.get(node)) is None:
             return  # the run ended before it got a home
@@ -291,6 +305,7 @@ class RealBackend:
             node.is_ending = True
         self._turning.close()
         self._forces.mend_all()
+        self._resources.give_back_all()
         try:
             self._undo_steps.undo_all()
         finally:
@@ -307,7 +322,7 @@ def copy_store(source: Path, into: Path) -> None:
 
 
 def _ports(spec: NodeSpec) -> list[int]:
-    if spec.kind == "client":
+    if spec.kind in ("client", "controller"):  # a controller listens in a network of its own only
         return []
     if spec.kind == "namesrv":
         return [int(spec.properties.get("listenPort", "9876"))]

@@ -110,6 +110,11 @@ class SimDisk:
         """(used, total) bytes."""
         return self.model.capacity_bytes - self.free_bytes, self.model.capacity_bytes
 
+    def unforced(self, file: str) -> list[tuple[int, int, int]]:
+        """(true time, offset, size) of every write that no force and no write-back has reached."""
+        pending = self._existing(file).pending
+        return [(at_ns, offset, len(data)) for _, at_ns, offset, data in pending if data is not None]
+
     def write(self, file: str, offset: int, data: bytes) -> None:
         """Into the page cache; durable later or never."""
         if self.faults is not None:
@@ -423,6 +428,8 @@ class SimDisk:
         return inode
 
     def _create(self, file: str) -> Inode:
+        if self.faults is not None:
+            self.faults.before_name(file)
         self._inodes += 1
         inode = Inode(self._inodes, self._sequence + 1, self._scheduler.now)
         self.names[file] = inode

@@ -11,6 +11,7 @@ Model. A healthy disk has no ``DiskFaults`` at all, so health costs nothing. Oth
     lying       sync says yes and does nothing
     late        every sync reaches the platter, and ends, so much later, each for itself
     hanging     syncs do not end until the disk is released, then they end in order
+    nameless    a file that is not there yet cannot be opened (EMFILE); all others are open
     fuse        the n-th change from now on does not return: the process dies inside it (kill between two writes)
 
 A full disk is a matter of space (``SimDisk.set_ballast``). Plans
@@ -20,7 +21,7 @@ reach most of these by faults; failing writes are for tests of whoever writes fi
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import EIO, EROFS, errorcode
+from errno import EIO, EMFILE, EROFS, errorcode
 from os import strerror
 from typing import Any
 
@@ -41,6 +42,7 @@ class DiskFaults:
         "hit_syncs",
         "late_ns",
         "lying",
+        "nameless",
         "read_only",
         "sync_failures",
         "write_failures",
@@ -50,6 +52,7 @@ class DiskFaults:
         self.dead = False
         self.read_only = False
         self.lying = False
+        self.nameless = False
         self.forceless = False
         self.hit_syncs = 0
         """How many syncs failed since the disk is forceless, or were kept back since it is late or hanging."""
@@ -65,7 +68,8 @@ class DiskFaults:
     def healthy(self) -> bool:
         """Nothing is wrong any more; the disk may forget this object."""
         return not (
-            self.dead or self.read_only or self.lying or self.forceless or self.late_ns or self.hanging or self.held
+            self.dead or self.read_only or self.lying or self.nameless or self.forceless or self.late_ns or self.hanging
+            or self.held
             or self.fuse or self.sync_failures or self.write_failures
         )  # fmt: skip
 
@@ -79,6 +83,11 @@ class DiskFaults:
             raise OSError(EIO, strerror(EIO), file)
         if self.read_only:
             raise OSError(EROFS, strerror(EROFS), file)
+
+    def before_name(self, file: str) -> None:
+        """Raises ``OSError`` where no file can be made."""
+        if self.nameless:
+            raise OSError(EMFILE, strerror(EMFILE), file)
 
     def before_sync(self) -> tuple[str, bool]:
         """(errno name or "", whether the disk will lie) of the sync that begins now."""

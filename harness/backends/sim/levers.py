@@ -22,6 +22,7 @@ from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import DiskFaults
 from harness.backends.sim.node import Node
 from harness.backends.sim.sparse import Sparse
+from harness.backends.sim.starving import Starving
 from harness.backends.sim.weather import OTHER, PORT_CLASS_BITS
 from harness.errors import FaultError
 from reference_impl.environment import MS, SECOND
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from harness.backends.sim.world import SimBackend
 
 PROBE_BOUND_NS = SECOND
+FILES_MAX = 65_536
+"""As many a process can open that nobody keeps from it."""
 TABLES = "store/config/"
 """Where a broker keeps its tables (RocketMQ: BrokerPathConfigHelper)."""
 
@@ -44,6 +47,8 @@ class SimLevers:
     def __init__(self, world: SimBackend) -> None:
         self._world = world
         self._kept: dict[str, dict[str, Sparse]] = {}
+        self._starving: dict[str, Starving] = {}
+        self._memory_kills: dict[str, int] = {}
 
     # -- processes ---------------------------------------------------------------------------------------------------
 
@@ -69,7 +74,9 @@ class SimLevers:
     def start(self, node: str) -> None:
         home = self._mortal(node, "start")
         if self.state(node) == "dead":
-            self.mend_forces(node)  # they failed for the process that died
+            self.mend_forces(node)  # they failed for the process that died, as everything that it lacked
+            self.feed_cpu(node)
+            self.free_files(node)
             self._world.boot(home)
 
     def pause(self, node: str) -> None:
@@ -82,6 +89,52 @@ class SimLevers:
         life = self._world.node(node).life
         if life is not None:
             life.resume()
+
+    def starve_cpu(self, node: str, percent: int) -> None:
+        self._running(node, "starve")
+        self.feed_cpu(node)
+        life = self._world.node(node).life
+        assert life is not None
+        self._starving[node] = Starving(self._world.scheduler, life, percent)
+
+    def feed_cpu(self, node: str) -> None:
+        if (starving := self._starving.pop(node, None)) is not None:
+            starving.end()
+
+    def cpu_share(self, node: str) -> int:
+        starving = self._starving.get(node)
+        return starving.percent if starving is not None and starving.is_in_force else 100
+
+    def cpu_held_up(self, node: str, patience_ns: int = 0) -> int:
+        if (starving := self._starving.get(node)) is None:
+            return 0
+        self._world.run_until(lambda: starving.held_up > 0, self._world.now() + patience_ns)
+        return starving.held_up
+
+    def exhaust_files(self, node: str, left: int) -> None:
+        """No new connection of the node comes about, and no new file. All or none: nothing is counted here."""
+        self._running(node, "exhaust the files of")
+        if left:
+            raise LeverRefused("the simulator counts no descriptors", "leave none")
+        others = tuple(name for name in self._world.nodes if name != node)
+        self._world.weather.partition(LinkSet(_no_files(node), (node,), others, only_new=True))
+        self._faults(node).nameless = True
+
+    def free_files(self, node: str) -> None:
+        self._world.weather.heal_partition(_no_files(node))
+        if (faults := self._world.node(node).disk.faults) is not None:
+            faults.nameless = False
+
+    def files_left(self, node: str) -> int:
+        faults = self._world.node(node).disk.faults
+        return 0 if faults is not None and faults.nameless else FILES_MAX
+
+    def run_out_of_memory(self, node: str) -> None:
+        self._running(node, "take the memory of").kill()
+        self._memory_kills[node] = 1
+
+    def memory_kills(self, node: str) -> int:
+        return self._memory_kills.get(node, 0)
 
     def cut_power(self, node: str) -> None:
         self._world.lose_power(self._server(node, "cut the power of"))
@@ -355,6 +408,11 @@ class SimLevers:
         if disk.faults is None:
             disk.faults = DiskFaults()
         return disk.faults
+
+
+def _no_files(node: str) -> str:
+    """What keeps connections of a node from coming about that can open none."""
+    return f"no files of {node}"
 
 
 def _positive(number: int) -> int:

@@ -2,10 +2,11 @@
 
 Question: what may reach a role, and what becomes of what it does?
 
-Model. A life runs, is paused, or is over. Everything that reaches a role comes through a ``take_…`` method with two
-arguments, so that it can be an event of the heap as it stands. While the life is paused these calls are kept in an
-inbox, in order, and made when it goes on; when the life is over they do nothing, whichever life of the node runs then.
-What a step sends leaves when the step has ended; a step that ends in an exception sends nothing and ends the life.
+Model. A life runs, is paused, or is over; one that runs may be stalled for a moment (no processor time), which is the
+same to it. Everything that reaches a role comes through a ``take_…`` method with two arguments, so that it can be an
+event of the heap as it stands. While the life is paused or stalled these calls are kept in an inbox, in order, and made
+when it goes on; when the life is over they do nothing, whichever life of the node runs then. What a step sends leaves
+when the step has ended; a step that ends in an exception sends nothing and ends the life.
 
 Limits. A step takes no time. Writes of a step that fails stay in the page cache, as they would.
 """
@@ -56,8 +57,8 @@ class Life:
 
     __slots__ = (
         "_clock", "_closed_flow", "_disk", "_exit_code", "_heap", "_home", "_inbox", "_links", "_listening", "_net",
-        "_next", "_next_link", "_outbox", "_role", "_scheduler", "_started", "_timer_due", "_timers", "host", "rng",
-        "running", "state",
+        "_next", "_next_link", "_outbox", "_role", "_scheduler", "_stalled", "_started", "_timer_due", "_timers",
+        "host", "rng", "running", "state",
     )  # fmt: skip
 
     def __init__(self, home: Home, role: Role, scheduler: Scheduler, net: SimNet, rng: Random) -> None:
@@ -65,7 +66,8 @@ class Life:
         self.host = home.host
         self.state: NodeState = "running"
         self.running = True
-        """``state == "running"``, for the hot path."""
+        """Whether it gets processor time at this instant: ``state == "running"`` and not stalled. For the hot path."""
+        self._stalled = False
         self._home, self._role, self._scheduler, self._net = home, role, scheduler, net
         self._clock, self._disk = home.clock, home.disk
         self._heap, self._next = scheduler.heap, scheduler.sequence.__next__
@@ -215,7 +217,7 @@ class Life:
             return
         if self.running:
             self._read(flow, data)
-        elif self.state == "paused":
+        elif self.state != "dead":
             self._later(self._read, flow, data)
         else:
             self._net.refuse(flow)
@@ -290,16 +292,32 @@ class Life:
     def pause(self) -> None:
         """SIGSTOP."""
         if self.state == "running":
-            self.state, self.running = "paused", False
+            self.state = "paused"
+            self._go_on()
 
     def resume(self) -> None:
         """SIGCONT: what has come meanwhile is taken now, in order."""
-        if self.state != "paused":
-            return
-        self.state, self.running = "running", True
-        inbox, self._inbox = self._inbox, []
-        for call, a, b in inbox:
-            call(a, b)
+        if self.state == "paused":
+            self.state = "running"
+            self._go_on()
+
+    def stall(self, *, stalled: bool) -> None:
+        """No processor time, or again; it counts as running all the while."""
+        self._stalled = stalled
+        self._go_on()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether something has come that it could not take yet."""
+        return bool(self._inbox)
+
+    def _go_on(self) -> None:
+        """It runs or does not; what has come meanwhile is taken now, in order."""
+        self.running = self.state == "running" and not self._stalled
+        if self.running:
+            inbox, self._inbox = self._inbox, []
+            for call, a, b in inbox:
+                call(a, b)
 
     def end(self, *, silently: bool = False) -> None:
         """The process is gone. Its kernel closes its links, or, without power, says nothing."""
@@ -348,7 +366,7 @@ class Life:
         self._home.on_crash(error)
 
     def _later(self, call: Callable[[Any, Any], None], a: Any, b: Any) -> None:
-        if self.state == "paused":
+        if self.state != "dead":
             self._inbox.append((call, a, b))
 
     def _flow(self, link: Link) -> Flow:

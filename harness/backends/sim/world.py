@@ -107,6 +107,9 @@ class SimBackend:
         disk, file = self.node(node).disk, f"{TABLES}{name}"
         return None if (size := disk.size(file)) < 0 else disk.read(file, 0, size)
 
+    def store(self, node: str) -> SimDisk:
+        return self.node(node).disk
+
     def collect(self, node: str, into: Path) -> None:
         """``dump/`` (files as a process would see them, sparse), ``log/notes.jsonl``, ``config/node.properties``."""
         home = self.node(node)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.mechanisms import loopfs, netns
+from faults.mechanisms import cgroup, loopfs, netns, pidfd
 from faults.mechanisms.command import ToolFailed, call
 from faults.mechanisms.run_tags import hold, make_tag
 from faults.mechanisms.undo import MARKER
@@ -125,6 +125,26 @@ class Disk:
         loopfs.unmount(self.mount)
         if self.image.exists():
             loopfs.detach(self.image)
+
+
+@pytest.mark.requires("process:cpu")
+def test_a_control_group_of_a_dead_run_goes_with_nobody_in_it_and_a_strangers_stays(
+    folder: Path, dead: str, processes
+) -> None:
+    where = cgroup.tree("cpu")
+    assert where is not None
+    ours, strange = where.top / f"mqc-{dead}-broker-a-0-cpu", where.top / f"other-{dead}"
+    sleeper = processes("somebody/else")
+    for group in (ours, strange):
+        group.mkdir()
+    try:
+        cgroup.take(ours, pidfd.identify(sleeper.pid))
+        assert clean(dead) == {f"the control group {ours}": ""}
+        assert not ours.exists()
+        assert strange.exists()
+        assert sleeper.poll() is None
+    finally:
+        strange.rmdir()
 
 
 @pytest.mark.requires("docker:process")

@@ -79,3 +79,27 @@ def test_controllers_in_nameservers_know_each_other_and_brokers_know_them() -> N
     assert (first["controllerDLegerSelfId"], second["controllerDLegerSelfId"]) == ("n1", "n2")
     assert (broker["controllerAddr"], broker["enableControllerMode"]) == ("10.0.0.1:9877;10.0.0.2:9877", "true")
     assert "brokerRole" not in broker
+
+
+def test_controllers_apart_are_nodes_of_their_own_and_nameservers_then_are_none() -> None:
+    places = {"namesrv-1": "10.0.0.1", "controller-1": "10.0.0.8", "controller-2": "10.0.0.9", "broker-a-0": "10.0.0.3"}
+    apart = scenario(
+        mode="controller",
+        topology=Topology(controllers=2, brokers=1, slaves=0),
+        properties={"controller": {"scanNotActiveBrokerInterval": "1000"}},
+    )
+    nodes = {spec.name: spec for spec in build(apart, places.__getitem__).nodes}
+    assert [(name, spec.kind) for name, spec in nodes.items()] == [
+        ("namesrv-1", "namesrv"),
+        ("controller-1", "controller"),
+        ("controller-2", "controller"),
+        ("broker-a-0", "broker"),
+    ]
+    assert nodes["namesrv-1"].properties == {"bindAddress": "10.0.0.1", "listenPort": "9876"}
+    assert nodes["controller-2"].properties == {
+        "controllerDLegerGroup": "controllers",
+        "controllerDLegerPeers": "n1-10.0.0.8:9877;n2-10.0.0.9:9877",
+        "controllerDLegerSelfId": "n2",
+        "scanNotActiveBrokerInterval": "1000",
+    }
+    assert nodes["broker-a-0"].properties["controllerAddr"] == "10.0.0.8:9877;10.0.0.9:9877"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from checkers.history.facts import RunFacts
+from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict, worst
 from harness.judge import EXPECTATION, PHASES, judge, life_cycle
@@ -92,6 +94,17 @@ def test_a_start_that_failed_between_a_power_cut_and_the_removal_of_tables_is_ex
 )
 def test_other_ends_are_not(steps):
     assert life_cycle(history(*PHASES, *steps), FACTS).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("strict", "node", "is_explained"), [("true", "b", True), ("false", "b", False), ("true", "c", False)]
+)
+def test_who_answers_from_its_disk_ends_when_it_cannot_force(strict, node, is_explained):
+    ended = ("role", "b", "crashed", {"exit": 1, "last_lines": ["OSError: EIO"]})
+    told = history(*PHASES, ended)
+    fault = FaultFact("f1", "fail_sync", (node,), effective=1)
+    facts = replace(FACTS, nodes={"b": {"dLegerStrictPersistence": strict}}, faults=(fault,), events=told.events)
+    assert (life_cycle(told, facts).outcome is Outcome.PASS) == is_explained
 
 
 def test_an_empty_history_is_unknown_whatever_its_phases_say():

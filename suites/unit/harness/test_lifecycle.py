@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from checkers.verdict import Outcome
 from faults.levers import LeverRefused
 from harness.backends.sim.models import Budgets
 from harness.backends.sim.world import SimBackend
@@ -14,6 +15,7 @@ from harness.cluster import build
 from harness.errors import BackendUnavailable, ClusterError
 from harness.lifecycle import Life
 from harness.recorder import Recorder
+from harness.run import run_scenario
 from harness.scenario import SECOND, Deadlines
 from harness.targets.reference import ReferenceTarget
 from suites.unit.harness.tiny import KILL, tiny
@@ -122,3 +124,14 @@ def test_what_a_role_notes_is_an_event_of_its_node():
     lines = [json.loads(line) for line in life.recorder.journal().splitlines()]
     roles = {(line["node"], line["step"]) for line in lines if line["t"] == "event" and line["kind"] == "role"}
     assert ("broker-a-0", "broker_started") in roles
+
+
+def test_a_log_that_cannot_be_read_is_told_and_the_run_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(store: object, properties: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("harness.lifecycle.member_log", unreadable)
+    result = run_scenario("dledger-follower-killed", seed=1)
+    assert result.outcome is Outcome.UNKNOWN
+    said = [reason for verdict in result.verdicts for reason in verdict.reasons]
+    assert any("the log of broker-a-0 could not be read" in reason for reason in said), said

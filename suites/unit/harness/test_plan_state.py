@@ -63,6 +63,12 @@ def struck(do: str, node: str, at: int, end: int, peer: str = "", **options: str
         pytest.param([struck("adopt_slave", A, 10, 20), struck("kill", SLAVE, 8, 20)], False, id="both-start-at-once"),
         pytest.param([struck("adopt_slave", A, 10, 20), struck("pause", SLAVE, 15, 30)], False, id="nor-frozen-then"),
         pytest.param([struck("adopt_slave", A, 10, 20), struck("kill", SLAVE, 15, 30)], True, id="a-dead-slave-has-it"),
+        pytest.param(
+            [struck("exhaust_files", A, 35, 50), struck("refuse_connects", A, 40, 55, "nameservers")],
+            False,
+            id="takes-no-connection-anyway",
+        ),
+        pytest.param([struck("starve_cpu", A, 10, 20), struck("kill", A, 15, 30)], True, id="a-starved-one-is-killed"),
         pytest.param([struck("dead_disk", A, 10, 20), struck("kill", A, 15, 30)], False, id="no-start-on-a-dead-disk"),
         pytest.param([struck("dead_disk", A, 10, 20), struck("fill_disk", A, 8, 14)], False, id="nor-is-it-full"),
         pytest.param([struck("dead_disk", A, 10, 20), struck("step_clock", A, 15, 25)], True, id="its-clock-jumps"),

@@ -9,9 +9,10 @@ import pytest
 from faults.plan import bind_fault
 from harness.backends.process import capabilities
 from harness.errors import BackendUnavailable, UsageError
-from harness.preflight import check_fit, check_mode, check_plan, check_plantable
+from harness.preflight import check_fit, check_load, check_mode, check_plan, check_plantable
 from harness.run import run_scenario
 from harness.scenario import Scenario, Topology, Workload, server_names
+from harness.workloads.table import LOADS
 from harness.worlds import open_target
 
 PAIR = Scenario("pair", "multi-master-multi-slave-async", Topology(brokers=1, slaves=1))
@@ -117,3 +118,20 @@ def test_a_mode_that_came_with_a_release_needs_it_on_every_node(target: str, who
         return
     with pytest.raises(BackendUnavailable, match=f"{who} has no mode controller: it came with RocketMQ 5.0"):
         check_mode(ELECTED, made, servers)
+
+
+@pytest.mark.parametrize(
+    ("load", "given", "missing"),
+    [
+        ("push-timers", {}, "release=5.3.3"),
+        ("push-timers", {"release": "5.3.3", "timerWheelEnable": "false"}, "timerWheelEnable=true"),
+        ("push-sql", {}, "enablePropertyFilter=true"),
+        ("push-levels", {"messageDelayLevel": "1s 5s"}, "messageDelayLevel=1s 10s"),
+    ],
+)
+def test_a_load_that_brokers_would_not_understand_is_refused(load: str, given: dict[str, str], missing: str) -> None:
+    scenario = replace(PAIR, workload=Workload(load), properties={"broker": given})
+    with pytest.raises(UsageError, match=f"the load {load} needs brokers with {missing}"):
+        check_load(scenario)
+    check_load(replace(scenario, properties={"broker": LOADS[load].broker}))
+    check_load(replace(PAIR, workload=Workload("push-delayed")))

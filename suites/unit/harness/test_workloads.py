@@ -37,7 +37,7 @@ SEEN = {"routes": "route", "ends": "end", "masters": "master"}
 def scenario(load: str, duration_s: int = 10, **changes: Any) -> Scenario:
     workload = Workload(load, producers=2, consumers=2, queues=2, rate_per_s=20, duration_ns=duration_s * SECOND)
     pair = Topology(nameservers=2, brokers=1, slaves=1)
-    properties = {"namesrv": {"orderMessageEnable": "true"}}
+    properties = {"namesrv": {"orderMessageEnable": "true"}, "broker": LOADS[load].broker}
     return Scenario(
         "together", "multi-master-multi-slave-async", pair, replace(workload, **changes), properties=properties
     )

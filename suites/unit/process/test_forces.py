@@ -104,6 +104,27 @@ def test_a_tracer_that_cannot_attach_says_why(tmp_path: Path) -> None:
 
 
 @traced
+def test_a_tracer_that_is_ended_while_it_begins_leaves_no_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """strace begins with children that it stops, to try the kernel; which one it is at depends on the moment."""
+    monkeypatch.setattr(strace, "is_traced", lambda pid, by: False)
+    monkeypatch.setattr(strace, "DETACH_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(strace, "_POLL_S", 1e-4)
+    marker = f"begins-{tmp_path}"
+    sleeper = subprocess.Popen(["sleep", "600"])
+    try:
+        for moment in range(200):
+            monkeypatch.setattr(strace, "ATTACH_TIMEOUT_S", moment * 2e-5)
+            with pytest.raises(InjectionFailed, match="it took too long"):
+                strace.trace_forces(pidfd.identify(sleeper.pid), tmp_path / "witness", {undo.MARKER: marker})
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert not pidfd.holders_of_marker(undo.MARKER, marker)
+
+
+@traced
 def test_a_tracer_that_takes_too_long_is_ended_and_no_fault(world: TinyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strace, "ATTACH_TIMEOUT_S", 0.0)
     monkeypatch.setattr(strace, "is_traced", lambda pid, by: False)

@@ -62,7 +62,7 @@ def test_apaches_broker_gets_small_files_and_the_specification_wins(folder: Path
 def test_apaches_logback_files_lie_where_4_9_7_insists_on_them(folder: Path) -> None:
     _, environment = RocketmqTarget("4.9.7").command(NAMESRV, folder)
     conf = Path(environment["ROCKETMQ_HOME"]) / "conf"
-    assert sorted(path.name for path in conf.iterdir()) == ["logback_broker.xml", "logback_namesrv.xml"]
+    assert {"logback_broker.xml", "logback_namesrv.xml"} <= {path.name for path in conf.iterdir()}
 
 
 def test_apache_has_no_planted_bugs_and_no_role(folder: Path) -> None:

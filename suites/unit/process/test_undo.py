@@ -23,6 +23,8 @@ GONE = [
     undo.detach_loop(Path("/nowhere/at/all.ext4")),
     undo.remove_link(Path("/nowhere/at/all")),
     undo.remove_folder(Path("/nowhere/mqc-none")),
+    undo.dissolve_group(Path("/nowhere/mqc-none"), Path("/nowhere")),
+    undo.restore_limits(NOBODY, (64, 128)),
 ]
 GONE_FROM_AN_ENGINE = [
     undo.remove_container("", "mqc-none-broker-a-0", "none"),
@@ -54,6 +56,7 @@ def test_every_action_has_a_step_that_names_it() -> None:
 UNKNOWN_VALUE = [
     (HealStep("remove_folder", {"folder": "/home"}), UndoFailed, "not a folder of ours"),
     (HealStep("delete_namespace", {"namespace": "production"}), ValueError, "not a namespace of ours"),
+    (HealStep("dissolve_group", {"group": "/sys/fs/cgroup", "back": "/"}), UndoFailed, "not a group of ours"),
     (HealStep("melt", {}), UndoFailed, "unknown undo action 'melt'"),
 ]
 

@@ -104,6 +104,18 @@ def test_sync_covers_what_was_written_before_it_and_nothing_later() -> None:
     assert bench.durable() == b"before"
 
 
+def test_what_is_not_forced_is_told_with_its_instant() -> None:
+    bench = Bench()
+    bench.disk.write("f", 0, b"before")
+    bench.sync()
+    bench.run(SECOND)
+    bench.disk.write("f", 6, b"after")
+    assert bench.disk.unforced("f") == [(bench.scheduler.now, 6, 5)]
+    bench.sync()
+    bench.run(SECOND)
+    assert bench.disk.unforced("f") == []
+
+
 def test_sync_takes_time_and_until_then_promises_nothing() -> None:
     bench = Bench(only("drop-all"))
     bench.disk.write("f", 0, b"data")
