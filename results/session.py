@@ -42,6 +42,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LOCAL: Final = "local[*, 4]"
 """All cores; a task whose worker dies is tried again, as on a cluster."""
 
+LAUNCHER: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""For the virtual machine that only prints the command of the next one (bin/spark-class)."""
+
 SMALL: Final = 8
 """Parts of a shuffle of a small job on a cluster."""
 
@@ -154,6 +157,7 @@ def _prepare_environment() -> None:
     os.environ["JAVA_HOME"] = str(spark_home(find_java(), cache_folder()))
     if is_local():
         os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", LAUNCHER)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if str(ROOT) not in paths:

@@ -1,8 +1,9 @@
 """One run in five numbers, counted from its operations.
 
 ``lost``         acknowledged messages that the drain did not find, of 10,000 acknowledged
-``recovery_ms``  the longest time from a fault that took effect to the first success at a queue of a broker it hit; a
-                 queue that did not come back counts until the end of the load, which is the least that it took
+``recovery_ms``  the longest time from the beginning of a fault that took effect to the first success at a queue of a
+                 broker it hit, of a send begun when it had been done; a queue that did not come back counts until the
+                 end of the load, which is the least that it took
 ``served``       share of sends, begun from the first fault on, that were acknowledged
 ``steady_ms``    99 % quantile of the sends that were answered before the first fault
 ``failed``       1 if the verdict of the run is FAIL
@@ -59,7 +60,7 @@ def figures_of(history: History, facts: RunFacts, verdict: str) -> Figures:
     sends = np.flatnonzero(ops.f.mask("send"))
     acknowledged = ops.outcome.mask("ok")[sends]
     struck = [fault for fault in facts.faults if fault.effective != 0]
-    first_ns = min((fault.inject_ns for fault in struck), default=None)
+    first_ns = min((fault.begin_ns for fault in struck), default=None)
     after = ops.invoke_ns[sends] >= first_ns if first_ns is not None else np.zeros(len(sends), dtype=np.bool_)
     ended_ns = ops.complete_ns[sends]
     steady = sends[(ended_ns >= 0) & (ended_ns <= (first_ns if first_ns is not None else ended_ns))]
@@ -85,5 +86,5 @@ def _recovery_ms(history: History, facts: RunFacts, fault: FaultFact) -> float:
                 sends & (ops.queue == queues.queue[row]) & ops.outcome.mask("ok") & (ops.invoke_ns >= fault.inject_ns)
             )
             back_ns = int(ops.complete_ns[answered].min()) if answered.any() else end_ns
-            longest = max(longest, back_ns - fault.inject_ns)
+            longest = max(longest, back_ns - fault.begin_ns)
     return longest / 1e6

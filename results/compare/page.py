@@ -9,6 +9,7 @@ from typing import Any, Final
 from harness.pages import put, render
 from results.compare.pairs import CONFIDENCE, PAIRS_MIN, Comparison, Difference
 
+WORST_FIRST: Final = ("worse", "better", "cannot tell", "same")
 WORDS: Final = {"worse": "FAIL", "cannot tell": "UNKNOWN", "better": "PASS", "same": "PASS"}
 """Judgement → the verdict that a build takes it for."""
 
@@ -21,9 +22,15 @@ def write_page(comparison: Comparison, out: Path) -> Path:
         title=f"{comparison.judgement} · {comparison.second}",
         data={"comparison": {"whole": list(map(row_of, comparison.whole)), "cells": cells}},
         comparison=comparison, verdict=WORDS[comparison.judgement], whole=list(map(row_of, comparison.whole)),
-        words=WORDS, confidence=round(100 * CONFIDENCE), pairs_min=PAIRS_MIN,
+        shown=_most_telling(comparison).figure.name, words=WORDS, confidence=round(100 * CONFIDENCE),
+        pairs_min=PAIRS_MIN,
     )  # fmt: skip
     return put(out, text)
+
+
+def _most_telling(comparison: Comparison) -> Difference:
+    """The figure whose cells are shown first: one that got worse, else one that is different or may be."""
+    return min(comparison.whole, key=lambda found: WORST_FIRST.index(found.judgement))
 
 
 def row_of(difference: Difference) -> dict[str, Any]:

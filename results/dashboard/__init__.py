@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from checkers.contract import Contract, Guarantee, contract_of, known_modes
 from checkers.history.effects import NO_HARM
 from faults.catalogue import VERBS
+from faults.selectors import WITH_SERVING
 from harness.errors import HistoryError
 from harness.harms import harm_of_verb
 from harness.pages import put, render
@@ -88,10 +89,11 @@ def vocabulary() -> dict[str, Any]:
         "modes": list(known_modes()),
         "verbs": {verb.name: verb.summary for verb in VERBS.values()},
         "guarantees": {
-            f"{mode}/{flush}/{verb}": [guarantee.words.strip(), guarantee.source.strip()]
+            f"{mode}/{flush}/{label}": [guarantee.words.strip(), guarantee.source.strip()]
             for mode, contract in contracts.items() if contract is not None
             for verb, harm in {"none": NO_HARM, **harms}.items() for flush in ("async", "sync")
             if (guarantee := _strictest(contract, harm, flush)) is not None
+            for label in (verb, *(f"{verb} {group}" for group in WITH_SERVING))
         },
     }  # fmt: skip
 

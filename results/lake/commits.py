@@ -64,9 +64,10 @@ class Lake:
         replaced = {batch for commit in found for batch in commit.replaces}
         return [commit for commit in found if commit.batch not in replaced]
 
-    def files(self, table: str) -> list[str]:
-        """URIs of the files of *table* that count."""
-        return [f"{self.place.uri}/{commit.file(table)}" for commit in self.commits()]
+    def files(self, table: str, commits: Sequence[Commit]) -> list[str]:
+        """URIs of the files of *table*; whoever reads several tables gives the same *commits* for all, or a change of
+        the lake comes in between."""
+        return [f"{self.place.uri}/{commit.file(table)}" for commit in commits]
 
     def holders(self) -> dict[str, Commit]:
         """run → the batch that it is in."""

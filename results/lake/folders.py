@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from checkers.history.columns import HistoryFormatError
 from checkers.history.history import History
 from checkers.history.schema import OPTIONAL, TABLES
+from faults.selectors import group_named
 from results.lake.schemas import ANOMALIES, NODES, RUNS, SCHEMAS, VERDICTS
 
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -67,7 +68,8 @@ class RunFolder:
 
     @property
     def fault(self) -> str:
-        """The verbs of the plan in order of first use: ``kill``, ``kill+pause``, ``isolate clients``, or ``none``."""
+        """The verbs of the plan in order of first use: ``kill``, ``kill+pause``, ``isolate clients``, or ``none``; with
+        whom they are on, if it is not a master."""
         labels = dict.fromkeys(_fault_label(fault) for fault in self.run.get("faults", ()))
         return "+".join(labels) or "none"
 
@@ -180,13 +182,13 @@ def _to_schema(found: pa.Table, schema: pa.Schema, defaults: Mapping[str, int]) 
 
 
 def _fault_label(fault: Mapping[str, Any]) -> str:
-    target = str(fault.get("on", ""))
-    return f"{fault['do']} clients" if target.startswith("client") else str(fault["do"])
+    return f"{fault['do']} {group_named(str(fault.get('on', '')))}".rstrip()
 
 
 def _role(properties: Mapping[str, str]) -> str:
     if "brokerName" not in properties:
-        return "nameserver"
+        is_apart = "controllerDLegerGroup" in properties and "enableControllerInNamesrv" not in properties
+        return "controller" if is_apart else "nameserver"
     if properties.get("enableDLegerCommitLog") == "true":
         return "member"
     return "slave" if properties.get("brokerRole") == "SLAVE" else "master"

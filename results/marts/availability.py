@@ -1,7 +1,7 @@
 """One row a cell, side and tenth of a second around the first fault: sends begun then, and how many succeeded.
 
-``bin`` 0 is the 100 ms that begin with the injection; from −20 (2 s before) to 199 (20 s after). ``affected``: sends to
-brokers that some fault of the run hit.
+``bin`` 0 is the 100 ms in which the act of the fault began; from −20 (2 s before) to 199 (20 s after). ``affected``:
+sends to brokers that some fault of the run hit.
 """
 
 from results.marts import cells

@@ -93,11 +93,12 @@ def _partitions(ops: int) -> int:
 
 
 def register(spark: SparkSession, lake: Lake) -> None:
-    """The lake's tables as temporary views."""
+    """The lake's tables as temporary views, all as of one moment."""
+    commits = lake.commits()
     for table, schema in SCHEMAS.items():
         columns = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in schema)
         with_partitions = f"{columns}, mode string, day string"
-        files = lake.files(table)
+        files = lake.files(table, commits)
         if files:
             reader = spark.read.schema(with_partitions).option("basePath", f"{lake.place.uri}/{table}")
             frame = reader.parquet(*files)

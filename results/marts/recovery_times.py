@@ -1,9 +1,10 @@
 """One row a cell and side: how long after a fault the first send to a queue succeeds again (RTO).
 
-A recovery is watched for every queue and every fault that took effect: from the injection to the completion of the
-first ``ok`` send that was *invoked* after it. A queue that had not come back when the load ended is censored: it counts
-as waiting until then, not as absent (Kaplan–Meier, see ``intervals``). ``affected`` separates the queues of the brokers
-that were hit from all others. Quantiles are NULL where more queues stayed away than they allow. Times in milliseconds.
+A recovery is watched for every queue and every fault that took effect: from the beginning of its act to the completion
+of the first ``ok`` send that was *invoked* after its end. A queue that had not come back when the load ended is
+censored: it counts as waiting until then, not as absent (Kaplan–Meier, see ``intervals``). ``affected`` separates the
+queues of the brokers that were hit from all others. Quantiles are NULL where more queues stayed away than they allow.
+Times in milliseconds.
 """
 
 from results.marts import cells
@@ -19,7 +20,7 @@ WITH brokers AS (
     GROUP BY s.run, f.fault, s.queue
 )
 SELECT f.run, f.fault, q.queue, array_contains(b.brokers, q.broker) AS affected,
-       greatest(coalesce(x.back_ns, t.last_send_ns) - f.inject_ns, 0) / 1e6 AS t,
+       greatest(coalesce(x.back_ns, t.last_send_ns) - f.since_ns, 0) / 1e6 AS t,
        CASE WHEN x.back_ns IS NULL THEN 0 ELSE 1 END AS happened
 FROM faults f
 JOIN queues q ON f.run = q.run

@@ -1,9 +1,10 @@
 """What several marts share, computed once: the faults that happened, and what became of every message.
 
 ``faults``  one row a fault of a run: verb, nodes on both sides, instants, whether it took effect (1 yes, 0 no, −1
-            cannot be told), whether its heal did
+            cannot be told), whether its heal did. ``since_ns``: its act began; an orderly stop refuses clients from
+            then on, and is done (``inject_ns``) seconds later
 ``hits``    one row a fault and node that it was on, with the node's broker and role
-``strikes`` one row a run: the first fault that was injected, and the end of the load
+``strikes`` one row a run: when the first fault that was injected began, and the end of the load
 ``fates``   one row a sent message: acknowledged or not, when, where, and whether the drain saw it, once or more
 ``sends``   one row a send, with the phase and the time since the first fault
 
@@ -25,8 +26,8 @@ SELECT run, fault,
        coalesce(max(verb), fault)                                       AS verb,
        coalesce(max(left_nodes), array())                               AS left_nodes,
        coalesce(max(right_nodes), array())                              AS right_nodes,
-       min(CASE WHEN step = 'resolve' THEN ns END)                      AS begin_ns,
        min(CASE WHEN step = 'inject' THEN ns END)                       AS inject_ns,
+       min(CASE WHEN step IN ('resolve', 'inject') THEN ns END)         AS since_ns,
        min(CASE WHEN step = 'heal' THEN ns END)                         AS heal_ns,
        count_if(step = 'refused') > 0                                   AS refused,
        CASE WHEN count_if(step IN ('inject', 'refused', 'probe') AND effective = 0) > 0 THEN 0
@@ -51,7 +52,8 @@ FROM (
 STRIKES: Final = """
 SELECT r.run, f.first_ns, l.last_send_ns
 FROM runs r
-LEFT JOIN (SELECT run, min(inject_ns) AS first_ns FROM faults WHERE effective <> 0 GROUP BY run) f ON r.run = f.run
+LEFT JOIN (SELECT run, min(since_ns) AS first_ns FROM faults
+           WHERE effective <> 0 AND inject_ns IS NOT NULL GROUP BY run) f ON r.run = f.run
 LEFT JOIN (SELECT run, max(invoke_ns) AS last_send_ns FROM ops WHERE f = 'send' GROUP BY run) l ON r.run = l.run
 """
 

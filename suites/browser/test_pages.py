@@ -10,7 +10,7 @@ from harness.run import run_scenario
 from suites.browser.conftest import Reader
 
 ETCD = Path(__file__).resolve().parents[1] / "public" / "porcupine" / "test_data" / "jepsen" / "etcd_000.log"
-pytestmark = [pytest.mark.requires("java", "chromium"), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.requires("java", "chromium")]
 
 
 def report(home: Path, *, failed: bool) -> Path:

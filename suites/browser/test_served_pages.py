@@ -14,7 +14,7 @@ from results.marts.build import is_current
 from results.serve.server import Places, Server, Site
 from suites.browser.conftest import Look, Reader, chromium
 
-pytestmark = [pytest.mark.requires("java", "chromium"), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.requires("java", "chromium")]
 
 
 @pytest.fixture(scope="module", params=[Look(1400, "light"), Look(400, "dark")], ids=str)

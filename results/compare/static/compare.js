@@ -3,7 +3,7 @@
   const { whole, cells } = await page.json("comparison"), chart = document.getElementById("cells-chart"), place = document.getElementById("cells"), select = document.getElementById("figure");
   const colours = { worse: "fail", better: "pass", same: "soft", "cannot tell": "unknown" }, rank = { worse: 0, "cannot tell": 1, better: 2, same: 3 };
   function show() {
-    const rows = Object.entries(cells).map(([cell, figures]) => ({ cell, ...figures.find((figure) => figure.name === select.value) })).filter((row) => row.pairs).sort((a, b) => rank[a.judgement] - rank[b.judgement] || compare(a.cell, b.cell));
+    const rows = Object.entries(cells).map(([cell, figures]) => ({ cell, ...figures.find((figure) => figure.name === select.value) })).filter((row) => row.pairs).sort((a, b) => rank[a.judgement] - rank[b.judgement] || Math.abs(b.middle) - Math.abs(a.middle) || compare(a.cell, b.cell));
     const total = whole.find((figure) => figure.name === select.value);
     chart.style.height = `${Math.max(8, 5 + rows.length * 1.7)}rem`;
     page.chart(chart, `${total.words}, difference by cell; the table below has the same figures`, () => ({

@@ -55,7 +55,12 @@ class Run:
             fault = found.setdefault(event["fault"], {"inject": [], "heal": [], "acts": [], "probes": [], "gone": []})
             step, detail = event["step"], json.loads(event["detail"] or "{}")
             if step == "resolve":
-                fault |= {"verb": detail["do"], "left": detail["left"], "right": detail["right"]}
+                fault |= {
+                    "verb": detail["do"],
+                    "left": detail["left"],
+                    "right": detail["right"],
+                    "since_ns": event["ns"],
+                }
             if step in ("inject", "heal"):
                 fault[step].append(event["ns"])
             if step in ("inject", "refused", "probe"):
@@ -76,7 +81,7 @@ class Run:
 
     @cached_property
     def first_ns(self) -> int | None:
-        return min((f["inject_ns"] for f in self.struck().values()), default=None)
+        return min((f["since_ns"] for f in self.struck().values()), default=None)
 
     def broker(self, node: str) -> str:
         return self.facts["nodes"].get(node, {}).get("brokerName", "")
@@ -256,7 +261,7 @@ def recoveries(members: list[Run]) -> dict[bool, list[tuple[float, bool]]]:
                 back = [s["complete_ns"] for s in sends if s["queue"] == queue["queue"] and s["outcome"] == "ok"
                         and s["invoke_ns"] >= fault["inject_ns"]]  # fmt: skip
                 end = min(back) if back else max(send["invoke_ns"] for send in sends)
-                observed = (max(end - fault["inject_ns"], 0) / 1e6, bool(back))
+                observed = (max(end - fault["since_ns"], 0) / 1e6, bool(back))
                 found[queue["broker"] in run.brokers_hit(fault)].append(observed)
     return dict(found)
 
@@ -301,7 +306,7 @@ def latency_over_time(members: list[Run]) -> Counter[int]:
 def failovers(run: Run) -> dict[str, Row]:
     found = {}
     for name, fault in run.struck().items():
-        begin, hit = fault["inject_ns"], run.brokers_hit(fault)
+        begin, hit = fault["since_ns"], run.brokers_hit(fault)
         sends = [s for s in run.ops("send") if s["complete_ns"] >= begin or s["invoke_ns"] >= begin]
         failed = [
             s["complete_ns"] for s in sends if s["node"] in hit and s["outcome"] != "ok" and s["complete_ns"] >= 0

@@ -102,10 +102,11 @@ def _fault(draft: Draft, fault: str) -> dict[str, str]:
     if not left or rng.random() < 0.1:
         draft.event("fault", "refused", at, {"reason": "no"}, fault=fault, effective=0)
         return {"do": verb, "on": "x"}
+    done = at + rng.randrange(MS, 900 * MS)
     for node in left:
-        draft.event("fault", "inject", at + MS, None, fault=fault, node=node)
+        draft.event("fault", "inject", done, None, fault=fault, node=node)
         probed = rng.choice([1, 1, 1, 1, 0, -1])
-        draft.event("fault", "probe", at + 2 * MS, {}, fault=fault, node=node, effective=probed)
+        draft.event("fault", "probe", done + MS, {}, fault=fault, node=node, effective=probed)
     if rng.random() < 0.8:
         healed = at + rng.randrange(SECOND, 3 * SECOND)
         draft.event("fault", "heal", healed, {}, fault=fault, node=left[0])

@@ -96,7 +96,6 @@ def dying_once(flag: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
 
 
 @pytest.mark.requires("java")
-@pytest.mark.xdist_group("spark")
 def test_a_killed_worker_and_a_broken_off_campaign_lose_and_double_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

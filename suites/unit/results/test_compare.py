@@ -8,12 +8,15 @@ from random import Random
 
 import pytest
 
+from checkers.history.facts import RunFacts
+from harness import runfolder
 from harness.cli import main
 from harness.matrix import Plan
 from harness.run import run_scenario
 from harness.scenario_file import parse
+from reference_impl.environment import SECOND
 from results.compare import compare
-from results.compare.figures import Measured, measure
+from results.compare.figures import Measured, figures_of, measure
 from results.compare.page import write_page
 from results.compare.pairs import PAIRS_MIN, _rank
 from results.compare.pending import done_in, left, parts, run
@@ -167,3 +170,18 @@ def test_a_comparison_goes_on_where_its_time_was_up(tmp_path: Path, capsys: pyte
     assert "0 runs are left" in capsys.readouterr().err
     assert sorted((tmp_path / "runs").iterdir()) == before
     assert list(run([])) == []
+
+
+def test_an_outage_counts_from_the_beginning_of_the_act(tmp_path: Path) -> None:
+    """An orderly stop refuses clients at once, and is done when the process has ended, seconds later."""
+    result = run_scenario("single-master-kill", seed=1, out=tmp_path, keep="all")
+    assert result.folder is not None
+    history = runfolder.load_history(result.folder)
+    facts = RunFacts.from_run(runfolder.read_run(result.folder), history)
+    (fault,) = facts.faults
+    slow = replace(fault, begin_ns=fault.inject_ns - 2 * SECOND)
+    at_once, slowly = (
+        figures_of(history, replace(facts, faults=(one,)), '{"outcome": "PASS"}') for one in (fault, slow)
+    )
+    assert slowly["recovery_ms"] == pytest.approx(at_once["recovery_ms"] + 2_000, abs=50)
+    assert slowly["served"] > at_once["served"], "two seconds more in which all was well"

@@ -339,8 +339,23 @@ def test_verification_names_missing_files_wrong_counts_strangers_and_doubles(lak
     [
         ([], "none"),
         ([{"do": "kill", "on": "masters"}], "kill"),
-        ([{"do": "kill", "on": "masters"}, {"do": "pause", "on": "all"}, {"do": "kill", "on": "all"}], "kill+pause"),
+        (
+            [
+                {"do": "kill", "on": "masters"},
+                {"do": "pause", "on": "broker-a-0"},
+                {"do": "kill", "on": "one of masters"},
+            ],
+            "kill+pause",
+        ),
+        ([{"do": "kill", "on": "master(broker-a)"}, {"do": "kill", "on": "nameservers"}], "kill+kill nameservers"),
         ([{"do": "isolate", "on": "client(1)"}], "isolate clients"),
+        ([{"do": "partition", "on": "masters | clients, nameservers"}], "partition"),
+        ([{"do": "partition", "on": "clients | masters"}], "partition clients"),
+        ([{"do": "partition", "on": "link(master(broker-a), slave(broker-a), ha)"}], "partition link"),
+        ([{"do": "kill", "on": "one of slaves"}], "kill slaves"),
+        ([{"do": "cut_power", "on": "broker(broker-a)"}], "cut_power brokers"),
+        ([{"do": "cut_power", "on": "minority"}], "cut_power minority"),
+        ([{"do": "isolate", "on": "one(followers)"}], "isolate followers"),
     ],
 )
 def test_a_plan_has_one_label(tmp_path: Path, faults: list[dict[str, str]], label: str) -> None:

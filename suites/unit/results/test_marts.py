@@ -27,7 +27,7 @@ from results.session import spark_session
 from suites.unit.results import oracle
 from suites.unit.results.random_runs import write_run
 
-pytestmark = [pytest.mark.requires("java"), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.requires("java")]
 RUNS = 60
 
 

@@ -15,8 +15,6 @@ from results.lake.ingest import add
 from results.marts.check_costs import costs_of, write_costs
 from results.recheck import changes, judged_again, recheck, write
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 @pytest.fixture
 def folders(tmp_path: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from results.lake import Lake
 from results.lake.ingest import add
 from suites.unit.results.random_runs import write_run
 
-pytestmark = [pytest.mark.requires("java"), pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.requires("java")]
 PATIENCE_S = 120.0
 ROOT = Path(__file__).resolve().parents[3]
 
