@@ -35,6 +35,7 @@ COLUMNS: Final = (
     ("rocketmq:5.5.0", "Apache 5.5.0"),
 )
 CHAPTERS: Final = (
+    ("Groups that elect their leader (DLedger)", "D01", "D99"),
     ("Layout and append", "P01", "P09"),
     ("Recovery", "P10", "P22"),
     ("Flush", "P23", "P29"),

@@ -8,6 +8,7 @@ survivors. The page is made of these.
 
     python scripts/detection_page.py               write the page again
     python scripts/detection_page.py --take DIR    first record what ``mqchaos mutate --out DIR`` measured
+    … --take DIR --room NAME                       of one room alone; what is recorded of others stays
 
 Limits. Only what is measured on the sources as they are is taken: records of other sources stay where they are.
 """
@@ -26,7 +27,7 @@ from typing import Any, Final
 from harness import runfolder
 from harness.mutation.measure import results
 from harness.mutation.operators import Change
-from harness.mutation.population import Mutant, draw, population
+from harness.mutation.population import ROOMS, Mutant, draw, population
 from harness.mutation.probe import footprints
 from harness.mutation.records import Records, source_digest
 from harness.mutation.result import Result
@@ -54,7 +55,8 @@ modules do not count: nobody has them for another broker. How it is measured:
 
 **{of_executed:.0%}** of the mutants that a unit executes and that change something are noticed (with so few measured,
 the share of all such mutants lies between {low:.0%} and {high:.0%}, 95 % Wilson), **{of_all:.0%}** of all that change
-something: {drawn} mutants, drawn by seed {seed}, the same number from each room.
+something: {drawn} mutants, drawn by seed {seed}. Rooms are measured at different times, with what there was then: see
+[how it grew](#how-it-grew).
 
 `FAIL`: a check says so. `otherwise`: the run is UNKNOWN, ends with an error, crashes or never ends; nobody takes it for
 green. `equivalent`: people looked, and no client can see a difference ({reviewed}).
@@ -163,9 +165,10 @@ def _unexecuted(executed: Sequence[recorded.Entry]) -> str:
 
 
 def _growth(scores: Sequence[recorded.Entry]) -> str:
-    lines = ["| day | mutants | of executed | of all | what had changed |", "|---|---|---|---|---|"]
+    lines = ["| day | rooms | mutants | of executed | of all | what had changed |", "|---|---|---|---|---|---|"]
     lines += [
-        f"| {one['day']} | {one['drawn']} | {one['of_executed']:.0%} | {one['of_all']:.0%} | {one['note']} |"
+        f"| {one['day']} | {', '.join(one.get('rooms', ROOMS))} | {one['drawn']} | {one['of_executed']:.0%} | "
+        f"{one['of_all']:.0%} | {one['note']} |"
         for one in scores
     ]
     return "\n".join(lines) + "\n"
@@ -182,12 +185,14 @@ def made() -> str:
     return page(recorded.read(MUTANTS), recorded.read(SCORES), recorded.read(EXECUTED), reviews())
 
 
-def take(folder: Path, count: int, seed: int, seeds: int, note: str) -> None:
-    """Record what was measured on today's sources."""
+def take(folder: Path, rooms: Sequence[str], count: int, seed: int, seeds: int, note: str) -> None:
+    """Record what was measured on today's sources in *rooms*."""
     known = results(Records(folder / "mutants.jsonl", source_digest()))
-    judged = [(mutant, known[mutant.id]) for mutant in draw(population(), count, seed) if mutant.id in known]
-    recorded.write(MUTANTS, [_entry(*one) for one in judged], lambda entry: (entry["path"], entry["mutant"]))
-    take_executed(folder)
+    judged = [(mutant, known[mutant.id]) for mutant in draw(population(rooms), count, seed) if mutant.id in known]
+    others = [entry for entry in recorded.read(MUTANTS) if entry["room"] not in rooms]
+    entries = [*others, *(_entry(*one) for one in judged)]
+    recorded.write(MUTANTS, entries, lambda entry: (entry["path"], entry["mutant"]))
+    take_executed(folder, rooms)
     score = score_of(judged, reviews())
     measured = {
         "day": datetime.now(UTC).date().isoformat(),
@@ -197,6 +202,7 @@ def take(folder: Path, count: int, seed: int, seeds: int, note: str) -> None:
         "drawn": score.drawn,
         "of_executed": round(score.of_executed, 3),
         "of_all": round(score.of_all, 3),
+        "rooms": list(rooms),
         "noticed_by": dict(Counter(checks(judged)).most_common()),
         "note": note,
     }
@@ -204,13 +210,13 @@ def take(folder: Path, count: int, seed: int, seeds: int, note: str) -> None:
     recorded.write(SCORES, [*earlier, measured], lambda entry: (entry["day"], f"{entry['drawn']:06}", entry["note"]))
 
 
-def take_executed(folder: Path) -> None:
-    """Record which places some unit executes, and which functions none enters, by module."""
+def take_executed(folder: Path, rooms: Sequence[str]) -> None:
+    """Record which places some unit executes, and which functions none enters, by module of *rooms*."""
     probed = footprints(Records(folder / "probe.jsonl", source_digest()))
     modules: dict[str, list[Mutant]] = defaultdict(list)
-    for mutant in population():
+    for mutant in population(rooms):
         modules[mutant.path].append(mutant)
-    entries = []
+    entries = [entry for entry in recorded.read(EXECUTED) if entry["path"].split("/")[1] not in rooms]
     for path, mutants in modules.items():
         lines = {line for footprint in probed for line in footprint.lines.get(path, ())}
         entered = {mutant.change.function for mutant in mutants if mutant.change.line in lines}
@@ -228,13 +234,15 @@ def _entry(mutant: Mutant, result: Result) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--take", type=Path, metavar="DIR", help="record what was measured there")
+    parser.add_argument("--room", action="append", default=[], metavar="NAME", help="repeatable (default: the rooms)")
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--note", default="", help="what had changed since the last measurement")
     arguments = parser.parse_args()
     if arguments.take:
-        take(arguments.take, arguments.count, arguments.seed, arguments.seeds, arguments.note)
+        rooms = tuple(arguments.room) or ROOMS
+        take(arguments.take, rooms, arguments.count, arguments.seed, arguments.seeds, arguments.note)
     PAGE.write_text(made(), encoding="utf-8")
     return 0
 

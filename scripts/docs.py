@@ -1,6 +1,9 @@
-"""``make docs``: what is generated in ``docs/``, written anew: ``faults.md`` from the catalogue, ``promises.md`` from
-contracts, scenarios and results, ``conformance.md`` from probes and results, ``museum.md`` from planted bugs and what
-found them, the drawings of ``checkers/``. Each has a test that it is what its sources make."""
+"""``make docs``: what is generated in ``docs/``, written anew.
+
+``faults.md`` from the catalogue, ``promises.md`` from contracts, scenarios and results, ``conformance.md`` from probes
+and results, ``museum.md`` from planted bugs and what found them, ``explored.md`` from the search of states, the
+drawings of ``checkers/``. Each has a test that it is what its sources make.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ def main() -> int:
     _python("scripts/conformance_page.py")
     _python("scripts/detection_page.py")
     _python("scripts/coverage_page.py")
+    _python("-m", "scripts.explored_page")
     _python("scripts/draw_checkers.py")
     _python("-m", "suites.museum.page")
     page = _python("-m", "harness.cli", "list", "faults", "--markdown")

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from suites.unit.checkers.differential import OBJECTS, compare
 
-CHUNK = 5_000
+CHUNK = 500
 
 
 def main() -> int:

@@ -50,6 +50,8 @@ GROUPS: Final = (
         f"do: stop, on: {SLAVE}, for: 1s",
         f"do: pause, on: {SLAVE}, for: 1s",
         f"do: restart, on: {SLAVE}",
+        f"do: exhaust_files, on: {SLAVE}, for: 1s",
+        f"do: out_of_memory, on: {SLAVE}, for: 1s",
         f'do: partition, on: "{SLAVE} | rest", for: 1s',
         f"do: isolate, on: {SLAVE}, for: 1s",
         f"do: step_clock, on: {SLAVE}, for: 1s",
@@ -57,6 +59,7 @@ GROUPS: Final = (
         f"do: fill_disk, on: {SLAVE}, for: 1s",
         f"do: cut_power, on: {MASTER}, for: 1s",
     ),
+    (f"do: starve_cpu, on: {MASTER}, for: 2s, with: {{share: 5%}}",),
     (
         f"do: fail_sync, on: {MASTER}, for: 1s",
         f"do: slow_disk, on: {MASTER}, for: 2s",

@@ -4,13 +4,12 @@ Question: does anything depend on who plays which part? A synchronous pair loses
 a new one from the slave's data, across the makes: Apache starts on what the reference had copied, or the other way
 round. The verdict, check by check, is the one that the scenario has in the simulator.
 
-Limits. Short scenarios, asked with ``MQCHAOS_INTERCHANGE=all``, since a JVM costs seconds; ``docs/backends.md`` has the
+Limits. Short scenarios, asked with ``MQCHAOS_TESTS=all``, since a JVM costs seconds; ``docs/backends.md`` has the
 command for any other scenario, and what came out.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,16 +18,14 @@ import pytest
 from checkers.verdict import Outcome
 from harness import runfolder
 from harness.run import RunResult, run_scenario
+from suites.minutes import only_with_minutes
 
-needs_all = pytest.mark.skipif(
-    os.environ.get("MQCHAOS_INTERCHANGE") != "all", reason="needs minutes: MQCHAOS_INTERCHANGE=all"
-)
 pytestmark = [
     pytest.mark.chaos,
     pytest.mark.slow,
     pytest.mark.on("process"),
     pytest.mark.requires("java", "process:network"),
-    needs_all,
+    only_with_minutes,
 ]
 
 SCENARIO = """\

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
@@ -31,6 +32,7 @@ from harness import runfolder
 from harness.run import RunResult
 from harness.targets.releases import row_of
 from harness.worlds import versions_in
+from suites.minutes import needs_minutes
 
 pytestmark = [
     pytest.mark.chaos,
@@ -55,13 +57,17 @@ properties: {{broker: {{{properties}}}}}
 CUTS_MAX = 3
 """A cut that falls into a flush takes nothing: the process stands still only when its msync is over."""
 
-TARGETS = [
-    "reference",
-    pytest.param("rocketmq:4.9.7", marks=pytest.mark.requires("java")),
-    pytest.param("rocketmq:5.3.3", marks=pytest.mark.requires("java")),
-]
-each_target = pytest.mark.parametrize("target", TARGETS)
-each_flush = pytest.mark.parametrize("flush", ["async", "sync"])
+REFERENCE, OLDER, NEWER = "reference", "rocketmq:4.9.7", "rocketmq:5.3.3"
+java = pytest.mark.requires("java")
+
+
+def asked(*values: str) -> ParameterSet:
+    """In every run of the tests."""
+    return pytest.param(*values, marks=[java])
+
+
+def asked_at_leisure(*values: str) -> ParameterSet:
+    return needs_minutes(*values, marks=[java])
 
 
 @dataclass(frozen=True)
@@ -103,8 +109,17 @@ def run(chaos_run: Callable[..., RunResult], tmp_path: Path) -> Callable[..., Se
     return seen
 
 
-@each_flush
-@each_target
+@pytest.mark.parametrize(
+    ("target", "flush"),
+    [
+        (REFERENCE, "async"),
+        (REFERENCE, "sync"),
+        asked(OLDER, "async"),
+        asked(NEWER, "sync"),
+        asked_at_leisure(OLDER, "sync"),
+        asked_at_leisure(NEWER, "async"),
+    ],
+)
 def test_a_kill_loses_nothing(run: Callable[..., Seen], target: str, flush: str) -> None:
     seen = run(target, "kill", flush)
     before = seen.acknowledged(before=True)
@@ -114,7 +129,7 @@ def test_a_kill_loses_nothing(run: Callable[..., Seen], target: str, flush: str)
     assert seen.measure("lost") == seen.measure("unreachable") == 0
 
 
-@each_target
+@pytest.mark.parametrize("target", [REFERENCE, asked(OLDER), asked_at_leisure(NEWER)])
 def test_a_power_cut_with_asynchronous_flush_loses_the_end_of_the_log(run: Callable[..., Seen], target: str) -> None:
     seen = next(filter(loses, (run(target, "cut_power", "async") for _ in range(CUTS_MAX))), None)
     assert seen is not None, "something was lost"
@@ -134,7 +149,7 @@ def loses(seen: Seen) -> bool:
     return seen.measure("lost") > 0
 
 
-@each_target
+@pytest.mark.parametrize("target", [REFERENCE, asked(NEWER), asked_at_leisure(OLDER)])
 def test_a_power_cut_with_synchronous_flush_loses_nothing_but_the_topic(run: Callable[..., Seen], target: str) -> None:
     seen = run(target, "cut_power", "sync")
     before = seen.acknowledged(before=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -24,6 +25,7 @@ from harness.targets.reference import ReferenceTarget
 from harness.targets.rocketmq import RocketmqTarget
 from reference_impl.environment import MS, SECOND
 from suites.conformance.plain_cluster import PlainCluster, code_of, plain_cluster
+from suites.minutes import needs_minutes
 
 TOPIC_NOT_EXIST = 17
 FLUSHED_NS = 5 * SECOND
@@ -31,14 +33,18 @@ FLUSHED_NS = 5 * SECOND
 CUTS_MAX = 3
 """A power cut that falls into a flush takes nothing: the process stands still only when its force is over."""
 
-TARGETS = [
-    pytest.param(ReferenceTarget(), id="reference"),
-    pytest.param(RocketmqTarget("4.9.7"), id="4.9.7", marks=[pytest.mark.requires("java"), pytest.mark.slow]),
-    pytest.param(RocketmqTarget("5.3.3"), id="5.3.3", marks=[pytest.mark.requires("java"), pytest.mark.slow]),
-]
+REFERENCE = pytest.param(ReferenceTarget(), id="reference")
+APACHE: Final = [pytest.mark.requires("java"), pytest.mark.slow]
 
 
-@pytest.fixture(params=TARGETS)
+def asked_of(release: str, *, besides: str) -> pytest.MarkDecorator:
+    """The reference and one release in every run of the tests; another one by whoever has minutes."""
+    ours = pytest.param(RocketmqTarget(release), id=release, marks=APACHE)
+    other = needs_minutes(RocketmqTarget(besides), marks=APACHE, name=besides)
+    return pytest.mark.parametrize("target", [REFERENCE, ours, other], indirect=True)
+
+
+@pytest.fixture
 def target(request: pytest.FixtureRequest) -> Target:
     found: Target = request.param
     try:
@@ -64,6 +70,7 @@ def sync_cluster(target: Target, tmp_path: Path) -> Iterator[PlainCluster]:
         yield cluster
 
 
+@asked_of("4.9.7", besides="5.3.3")
 @pytest.mark.requires("process:network")
 def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(async_cluster: PlainCluster) -> None:
     cluster, levers = async_cluster, async_cluster.levers
@@ -92,6 +99,7 @@ def test_pause_and_cut_hold_answers_back_kill_loses_nothing_and_stop_is_obeyed(a
     assert [event for event in cluster.events if event[1] == "crashed"] == []
 
 
+@asked_of("5.3.3", besides="4.9.7")
 @pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_under_async_flush_takes_a_suffix_and_the_topic(async_cluster: PlainCluster) -> None:
     losses = (lost_by_power_cut(async_cluster, first) for first in range(0, CUTS_MAX * 10_000, 10_000))
@@ -113,6 +121,7 @@ def lost_by_power_cut(cluster: PlainCluster, first: int) -> int:
     return len(lost)
 
 
+@asked_of("4.9.7", besides="5.3.3")
 @pytest.mark.requires("process:network", "process:power")
 def test_a_power_cut_under_sync_flush_takes_the_topic_and_nothing_else(sync_cluster: PlainCluster) -> None:
     sent = sync_cluster.send(range(700))

@@ -100,6 +100,10 @@ OF_MEMBERS: Final = ("2 of 3 members had to have it for SEND_OK",)
 EXHIBITS: Final = {
     "delivers-early": Exhibit("delayed", ("early",), ("Group readers", "too early")),
     "passes-over-delayed": Exhibit("delayed", ("never-given",), ("Group readers", "delayed messages")),
+    "moves-delayed-twice": Exhibit("group-delayed", ("moved-twice",), ("Group readers", "more places than")),
+    "timers-early": Exhibit("timers", ("early",), ("Group readers", "too early")),
+    "timers-forgotten-at-start": Exhibit("timers", ("never-given",), ("Group readers", "delayed messages")),
+    "timers-all-again": Exhibit("timers-late-kill", ("moved-twice",), ("Group readers", "more places than")),
     "forgets-the-count": Exhibit("push", ("not-counted",), ("Group readers", "the count that it had")),
     "buries-at-once": Exhibit("push", ("refused-lost",), ("Group readers", "came never again")),
     "retries-at-once": Exhibit("dead-letters", ("retried-early",), ("Group readers", "too early")),
@@ -107,10 +111,18 @@ EXHIBITS: Final = {
     "buries-too-late": Exhibit("dead-letters", ("not-buried", "over-max"), ("Group readers",)),
     "loses-properties": Exhibit("tags", ("property-differs",), ("Group readers", "without the property")),
     "loses-a-tag": Exhibit("tags", ("undelivered",), ("Group readers", "never given")),
+    "unknown-is-true": Exhibit("sql", ("unwanted",), ("Group readers", "does not want")),
+    "passes-over-after-a-miss": Exhibit("sql", ("undelivered",), ("Group readers", "never given")),
+    "levels-swapped": Exhibit("levels", ("early",), ("Group readers", "too early")),
     "offsets-one-ahead": Exhibit("push", ("offset-invented",), ("Group readers", "nobody had committed")),
     "keeps-the-dead": Exhibit("member-dies", ("no-owner",), ("Group readers", "nobody had chaos/broker-a/")),
     "locks-for-everybody": Exhibit("locks", ("two-holders",), ("both held the lock of chaos/broker-a/",)),
     "never-unlocks": Exhibit("locks", ("never-free",), ("was refused the lock of chaos/broker-a/",)),
+    "works-after-its-lock": Exhibit(
+        "ordered-frozen", ("given-unlocked",), ("client-2 was given", "whose lock it did not hold", "OK")
+    ),
+    "passes-over-the-refused": Exhibit("ordered", ("passed-over",), ("Group readers", "past one that it had refused")),
+    "keeps-its-locks": Exhibit("ordered", ("no-owner",), ("Group readers", "nobody had chaos/broker-a/")),
     "rollback-commits": Exhibit("transactions", ("rolled-back-shown",), ("Group readers", "did not commit")),
     "commits-twice": Exhibit("transactions", ("shown-twice",), ("its half was stored once",)),
     "forgets-the-mark": Exhibit("transactions", ("shown-twice",), ("its half was stored once",)),
@@ -148,6 +160,7 @@ EXHIBITS: Final = {
         ("broker-a-0 had named 0 as the offset to go on at in chaos/broker-a/", "nobody gets on from there"),
     ),
     "disk-full-sticks": Exhibit("disk-full", ("not-recovered",), ("No send on chaos/broker-a/", "fill_disk")),
+    "gives-up-at-roll": Exhibit("no-files", ("not-recovered",), ("No send on chaos/broker-a/", "exhaust_files")),
     "offsets-saved-at-stop": Exhibit("group-killed", ("offset-went-back",), ("broker-a",)),
     "topics-saved-at-stop": Exhibit(
         "kill", ("unreachable",), ("broker-a-0 answered", "the topic does not exist, after kill of broker-a-0")
@@ -179,6 +192,31 @@ EXHIBITS: Final = {
     "group-quorum-lacks-one": Exhibit("group-leader-away", LOST, OF_MEMBERS),
     "group-answers-before-force": Exhibit("group-from-disk", LOST, OF_MEMBERS),
     "group-hears-no-larger-term": Exhibit("group-larger-term", ("left-out",), ("reached the leader of broker-a",)),
+    "group-keeps-its-transferee": Exhibit(
+        "group-preferred-is-isolated", ("not-recovered",), ("No send on chaos/broker-a/", "isolate of broker-a-1")
+    ),
+    "group-truncates-not-its-commit": Exhibit(
+        "group-loses-what-it-committed", ("not-recovered",), ("No send on chaos/broker-a/", "SERVICE_NOT_AVAILABLE")
+    ),
+    "group-pushes-what-is-gone": Exhibit(
+        "group-expired", ("replica-missing",), ("chaos/broker-a/", "the slave has not got these")
+    ),
+    "group-rebuilds-the-other-row": Exhibit("group-expired", ("log-malformed",), ("the index of entry",)),
+    "group-has-no-patience": Exhibit("group-leader-minority", ("gave-up-early",), ("broker-a-0 led broker-a",)),
+    "group-waits-for-a-second": Exhibit("group-leader-minority", ("gave-up-waiting",), ("its leader led on",)),
+    "group-notes-nothing": Exhibit("group-leader-minority", ("not-noted",), ("its checkpoint says",)),
+    "group-overlooks-an-empty-member": Exhibit("group-idle-wipe", LOST, OF_MEMBERS),
+    "group-blocks-on-its-queue": Exhibit("group-starts-together", ("left-out",), ("reached the leader of broker-a",)),
+    "group-keeps-its-last-round": Exhibit("group-follower-isolated", ("leader-thrown-out",), ("broker-a", "for term")),
+    "group-leads-with-a-dead-disk": Exhibit(
+        "group-disk-dies", ("no-leader",), ("went on leading with a disk that took nothing",)
+    ),
+    "group-counts-failed-forces": Exhibit(
+        "group-forces-fail", LOST, (*OF_MEMBERS, "fail_sync of broker-a-1, broker-a-2")
+    ),
+    "group-keeps-slots": Exhibit(
+        "group-flapping", ("not-recovered",), ("No send on chaos/broker-a/", "partition of broker-a-", "SYSTEM_ERROR")
+    ),
     "group-master-too-early": Exhibit("group-leader-dies", TWO_VALUES, ("chaos/broker-a/",)),
     "group-follower-shows-all": Exhibit(
         "group-minority", ("slave-shows-another", "slave-showed-more"), ("broker-a-0",)
@@ -201,6 +239,11 @@ EXHIBITS: Final = {
     "slave-alone-is-read-only": Exhibit(
         "slave-alone", ("not-recovered",), ("No produce succeeded", "kill of broker-a-0", "NO_ROUTE")
     ),
+    "namesrv-takes-old-topics": OfShipped(
+        "permission-changes-under-load",
+        ("gone-again",),
+        ("namesrv-", "permission of broker-a", "wipe_write_permission"),
+    ),
     "namesrv-ignores-close": Exhibit("broker-dies", ("stale-route",), STALE),
     "namesrv-never-expires": Exhibit("broker-dies", ("stale-route",), STALE),
     "deleted-topic-keeps-queues": OfShipped(LIFE, WRONG, ("where the queue ends", "had to show 0")),
@@ -215,6 +258,19 @@ EXHIBITS: Final = {
     "goes-back-nowhere": OfShipped("group-is-sent-back-in-time", WRONG, ("send the group back in time",)),
     "acting-master-unseen": OfShipped("slave-acts-as-its-dead-master", WRONG, ("who serves", "broker-a")),
 }
+
+
+NOT_TO_BE_HAD: Final = {
+    "A06": (
+        "dledger#85, a preferred leader that takes over while it is behind. A leader hands over to a member "
+        "that has answered a heart beat, at the earliest a second later, when its entries are there since "
+        "long. What keeps them away longer is a disk that takes nothing, which cannot keep the new term "
+        "either, or connections that are reset; and then a member without this bug throws its leader out as "
+        "well, since the leader takes the lost answer for a refusal and goes on. Tried with full, dead and "
+        "new disks, resets and long absences."
+    ),
+}
+"""Entries of the catalogue's part on groups that no planted bug stands for, and why."""
 
 
 @cache

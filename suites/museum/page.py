@@ -17,10 +17,10 @@ from typing import Final
 
 from harness.run import run_scenario
 from harness.summary import lines_of
-from reference_impl.defects import CONSUMERS, DEFECTS, GROUPS, REPLICATION, ROUTING, STORE
+from reference_impl.defects import CONSUMERS, DEFECTS, GROUPS, OPERATORS, REPLICATION, ROUTING, STORE
 from reference_impl.defects.defect import Defect
 from scripts.markdown import WIDTH, wrapped
-from suites.museum.exhibits import EXHIBITS, command, scenario_of
+from suites.museum.exhibits import EXHIBITS, NOT_TO_BE_HAD, command, scenario_of
 from suites.museum.hunt import Finding, Twin, read_findings, read_twins
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "museum.md"
@@ -31,6 +31,7 @@ ROOMS: Final = (
     ("Members that elect their leader", GROUPS),
     ("Who finds whom", ROUTING),
     ("What consumers are given", CONSUMERS),
+    ("What operators order and are told", OPERATORS),
 )
 
 _HEAD = """\
@@ -65,6 +66,7 @@ def page() -> str:
     parts = [_head(findings[EXAMPLE])]
     for title, room in ROOMS:
         parts += [f"## {title}\n", _table([name for name in EXHIBITS if name in room], findings, twins)]
+    parts += ["## Not to be had\n", *(f"* **{exhibit}** {why}" for exhibit, why in NOT_TO_BE_HAD.items()), ""]
     parts += ["## Exhibit by exhibit\n", *(_exhibit(name, findings[name]) for name in EXHIBITS)]
     return wrapped("\n".join(parts).rstrip() + "\n")
 

@@ -5,6 +5,8 @@
     detection.jsonl      scores of whole measurements                executed.jsonl       what units execute, by module
     exercised.jsonl      requests, answers, branches, faults         fault_table.jsonl    faults by backend, probed
     container_grid.jsonl modes in containers, broken in five ways
+    client_grid.jsonl    loads of clients under faults, by load, mode and fault
+    explored.jsonl       states of the small model of a group
 
 Question: how does a recording that changed one outcome make a diff of one line?
 

@@ -128,7 +128,8 @@ def test_code_names_no_mode_and_judges_by_no_verb(path: Path) -> None:
     if path in HOMES_OF_NAMES:
         return
     texts = texts_of(path)
-    assert texts & {*MODES} - {"dledger"} == set()  # DLedger's own is also the name of a kind of node
+    assert texts & {*MODES} - {"dledger", "controller"} == set()  # both are also kinds of nodes
+    assert [code for text, _, code in asked(path) if text in MODES and "mode" in code] == []
     if path.is_relative_to(ROOT / "checkers"):
         assert texts & set(VERBS) == set()
 

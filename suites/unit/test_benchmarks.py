@@ -6,6 +6,7 @@ left to ``python -m benchmarks``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
@@ -17,6 +18,7 @@ from benchmarks.groups import Group
 from benchmarks.replication import LAG_COUNT, LagMeter, PairOfBrokers, quantiles_ms
 from checkers.history.history import History
 from harness.backends.sim.world import SimBackend
+from harness.errors import EXIT_ERROR, ClusterError
 from harness.recorder import Recorder
 from harness.targets.reference import ReferenceTarget
 from suites.unit.checkers.build import Build
@@ -158,3 +160,19 @@ def test_an_unknown_name_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
 def test_a_row_says_figure_ratio_and_aim(figure: Figure, is_met: bool | None, words: str) -> None:
     assert figure.is_met is is_met
     assert words in figure.line()
+
+
+def test_a_cluster_that_does_not_start_is_a_line_of_error_and_the_next_benchmark_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measure(quick: bool) -> Iterator[Figure]:
+        yield Figure("the first of two", 1.0, "s")
+        raise ClusterError("broker-a-0 takes no message", hint="see its log")
+
+    monkeypatch.setattr(controllers, "measure", measure)
+    monkeypatch.setattr(failover, "measure", lambda quick: iter([Figure("another", 2.0, "s")]))
+    assert main(["controllers", "failover"]) == EXIT_ERROR
+    out, err = capsys.readouterr()
+    assert "the first of two" in out
+    assert "another" in out
+    assert err == "  error: broker-a-0 takes no message\n  hint: see its log\n"

@@ -22,6 +22,7 @@ from harness.targets.jars import fetch_jars
 from harness.worlds import open_target
 from suites.conformance.broker.backend_peer import BackendPeer
 from suites.conformance.broker.peer import answer, create_topic
+from suites.minutes import needs_minutes
 
 pytestmark = [pytest.mark.requires("java"), pytest.mark.slow]
 
@@ -49,8 +50,10 @@ def peer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BackendPeer
         journal.close()
 
 
-@pytest.mark.parametrize("version", ["4.9.7", "5.3.3"])
-@pytest.mark.parametrize("header", ["JSON", "ROCKETMQ"])
+@pytest.mark.parametrize(
+    ("version", "header"),
+    [("4.9.7", "JSON"), ("5.3.3", "ROCKETMQ"), needs_minutes("4.9.7", "ROCKETMQ"), needs_minutes("5.3.3", "JSON")],
+)
 def test_the_java_client_works(version: str, header: str, peer: BackendPeer, tmp_path: Path) -> None:
     if not compiles():
         pytest.skip("this Java has no compiler; with a JDK the test runs")

@@ -19,9 +19,6 @@ from harness.errors import BackendUnavailable
 from harness.targets.mixed import MixedTarget
 from harness.worlds import open_target
 
-ALL = "MQCHAOS_INTERCHANGE"
-"""``MQCHAOS_INTERCHANGE=all``: also what needs minutes."""
-
 APACHE = "rocketmq:4.9.7"
 APACHE_5 = "rocketmq:5.3.3"
 
@@ -29,12 +26,6 @@ APACHE_5 = "rocketmq:5.3.3"
 def release_of(target: str) -> str:
     """What the reference behaves like beside *target*."""
     return target.partition(":")[2] or "4.9.7"
-
-
-def needs_minutes(*values: object) -> object:
-    """A parameter set that is run only with ``MQCHAOS_INTERCHANGE=all``."""
-    skip = pytest.mark.skipif(os.environ.get(ALL) != "all", reason=f"needs minutes: {ALL}=all")
-    return pytest.param(*values, marks=skip)
 
 
 class Implementations:

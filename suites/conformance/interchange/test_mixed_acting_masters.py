@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from suites.conformance.interchange.nodes import APACHE_5, Implementations, needs_minutes, real_nodes
+from suites.conformance.interchange.nodes import APACHE_5, Implementations, real_nodes
 from suites.conformance.replication.pair import Pair
 from suites.conformance.replication.test_acting_masters import BOTH, SETTINGS, ask_the_pair
+from suites.minutes import needs_minutes
 
 pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network")]
 

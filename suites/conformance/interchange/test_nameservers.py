@@ -9,7 +9,6 @@ would have asked first makes no difference then.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -23,12 +22,12 @@ from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command
 from reference_impl.wire.remoting import Answer
 from suites.conformance.broker.peer import create_topic
-from suites.conformance.interchange.nodes import ALL, APACHE, Implementations, real_nodes
+from suites.conformance.interchange.nodes import APACHE, Implementations, real_nodes
 from suites.conformance.plain_cluster import Asker
 from suites.conformance.replication.pair import Pair
+from suites.minutes import only_with_minutes
 
-needs_all = pytest.mark.skipif(os.environ.get(ALL) != "all", reason=f"needs minutes: {ALL}=all")
-pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network"), needs_all]
+pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network"), only_with_minutes]
 
 MASTER, SLAVE = "broker-a-0", "broker-a-1"
 SERVERS = {"namesrv": "reference", "second": APACHE}

@@ -26,13 +26,13 @@ from suites.conformance.interchange.nodes import (
     APACHE,
     APACHE_5,
     Implementations,
-    needs_minutes,
     real_nodes,
     release_of,
     store_of,
 )
 from suites.conformance.interchange.stream import Stream
 from suites.conformance.replication.pair import Pair
+from suites.minutes import needs_minutes
 
 pytestmark = [pytest.mark.slow, pytest.mark.requires("java", "process:network")]
 

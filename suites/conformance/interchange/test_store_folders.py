@@ -39,11 +39,11 @@ from suites.conformance.interchange.nodes import (
     APACHE,
     APACHE_5,
     Implementations,
-    needs_minutes,
     real_nodes,
     release_of,
     store_of,
 )
+from suites.minutes import needs_minutes
 
 pytestmark = [pytest.mark.slow, pytest.mark.requires("java")]
 

@@ -109,7 +109,7 @@ def what_they_say(start: Start) -> None:
         assert newer.route("w70-new") is None
 
 
-@life("W71", "a broker with a time-out of its own")
+@life("W71", "a broker with a time-out of its own", is_slow=True)
 def own_timeout(start: Start) -> None:
     """A heartbeat (904) or the question for the data version keeps it, on whatever connection it comes."""
     peer = with_nameserver(start, supportActingMaster="true")
