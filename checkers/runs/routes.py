@@ -121,7 +121,7 @@ class _Judge:
         if chain is None:
             return True
         began_ns = chain[0]
-        if view.complete_ns - began_ns >= self.bounds.silent_after_ns:
+        if view.complete_ns - began_ns >= self.bounds.silent_after_ns or self._was_elected(broker, began_ns, view):
             return False
         ended = any(began_ns <= begin <= view.complete_ns for begin, _ in self.facts.conditions.down(master))
         return not (ended or within(union(server_ns, reset_ns, held_ns), began_ns, view.complete_ns))
@@ -132,6 +132,12 @@ class _Judge:
         within_ns = contract.leader_within_ns if contract else 0
         elected = (election.begin_ns for election in self.facts.cluster.elections(broker))
         return any(view.invoke_ns < ns <= view.complete_ns + within_ns for ns in elected)
+
+    def _was_elected(self, broker: str, since_ns: int, view: View) -> bool:
+        """Whether *broker* got its leader since then: who was out all that time has not been listed as master yet."""
+        return any(
+            since_ns <= election.begin_ns <= view.complete_ns for election in self.facts.cluster.elections(broker)
+        )
 
     def _is_given_up(self, view: View, broker: str) -> bool:
         """Whether a member that had led before came back a short time ago, and found another one leading."""

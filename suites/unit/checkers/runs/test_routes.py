@@ -209,6 +209,28 @@ def test_a_leader_that_comes_back_takes_the_masters_id_with_it(do: str, missing:
     assert [anomaly.kind for anomaly in verdict.anomalies] == kinds
 
 
+@pytest.mark.parametrize(
+    ("cut_s", "server", "missing", "kinds"),
+    [
+        ((16, 30), "namesrv-1", range(17, 60), []),  # elected out of the NameServer's reach, it registers every 30 s
+        ((16, 30), "namesrv-1", range(17, 95), ["dropped-early"]),
+        ((16, 30), "namesrv-2", range(21, 60), ["dropped-early"]),
+        ((24, 30), "namesrv-1", range(24, 30), ["dropped-early"]),  # it was listed as the master before
+    ],
+)
+def test_a_leader_elected_out_of_reach_is_not_listed_before_it_registers(
+    cut_s: tuple[int, int], server: str, missing: range, kinds: list[str]
+) -> None:
+    build = Build(["broker-a"])
+    build.event(500, "role", "became_master", "broker-a-0")
+    build.fault("partition", "broker-a-1", 1000 * cut_s[0], 1000 * cut_s[0] + 1, heal=1000 * cut_s[1], right=(server,))
+    build.event(18_000, "role", "became_master", "broker-a-1")
+    for second in range(1, 100):
+        asked(build, range(second, second + 1), () if second in missing else ("broker-a",))
+    verdict = check_routes(build.history(), build.facts(mode="dledger", nodes=MEMBERS))
+    assert [anomaly.kind for anomaly in verdict.anomalies] == kinds
+
+
 def test_who_was_started_early_in_a_long_heal_serves_from_then_on() -> None:
     """A heal that stops a slave, copies its data and starts both is written down when all of it is over."""
     for at in ({"at_ns": 16_000_000_000}, {}):
