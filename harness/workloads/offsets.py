@@ -97,10 +97,13 @@ class OwnerRecorder(OffsetRecorder):
         super().__init__(stage, group)
         self._node, self._f = node, "broadcast" if broadcasts else "own"
         self._owned: dict[MessageQueue, int] = {}
+        self.had: set[MessageQueue] = set()
+        """All queues that this member ever had in this life."""
         self._locking: dict[int, dict[MessageQueue, int]] = {}
         """By the number of the call: the operation of each of its queues."""
 
     def on_assigned(self, env: Environment, group: str, queues: tuple[MessageQueue, ...]) -> None:
+        self.had.update(queues)
         for queue in [queue for queue in self._owned if queue not in queues]:
             self._recorder.complete(self._owned.pop(queue), "ok", "OK")
         for queue in [queue for queue in queues if queue not in self._owned]:

@@ -148,6 +148,7 @@ class Member:
         self.delivered: set[int] = set()
         self.refused: set[int] = set()
         self.last_ns = 0
+        self._lives: list[OwnerRecorder] = []
         self.client = self.begin()
 
     def begin(self) -> Client:
@@ -159,12 +160,15 @@ class Member:
             instance=self.name,
             poll_nameserver_ns=POLL_NAMESERVER_NS,
         )
-        self.client = Client(
-            settings, OwnerRecorder(stage, self._settings.group, self.name, broadcasts=self._settings.broadcast)
-        )
+        self._lives.append(OwnerRecorder(stage, self._settings.group, self.name, broadcasts=self._settings.broadcast))
+        self.client = Client(settings, self._lives[-1])
         self.consumer = self.consume()
         plant_in_client(self.client, stage.defects)
         return self.client
+
+    def had(self) -> set[MessageQueue]:
+        """All queues that this member ever had, in whichever life."""
+        return set().union(*(life.had for life in self._lives))
 
     def consume(self) -> PushConsumer:
         """What reads for the listener."""
@@ -278,11 +282,12 @@ class PushWorkload(ProducerWorkload):
         return owed <= set().union(*(member.delivered for member in self._members))
 
     def is_settled(self) -> bool:
-        """Every queue has one owner."""
+        """Every queue has one owner: those of the topic, and whatever a member had before (retries)."""
         owned = Counter(queue for member in self._members for queue in member.consumer.queues())
         topic = self.stage.topic
-        known = [MessageQueue(topic, queue.broker, queue.queue_id) for queue in self.stage.queues]
-        return all(count == 1 for count in owned.values()) and all(queue in owned for queue in known)
+        known = {MessageQueue(topic, queue.broker, queue.queue_id) for queue in self.stage.queues}
+        known |= set().union(*(member.had() for member in self._members))
+        return all(owned[queue] == 1 for queue in known | owned.keys())
 
     def quiet_ns(self) -> int:
         """Since when nothing has come, or the end of the drain."""
