@@ -5,8 +5,8 @@ Question: embedded in this process, on a cluster, or on a Spark Connect server: 
 Model. Where it runs is configuration: ``MQCHAOS_SPARK_MASTER`` (``local[*, 4]`` by default, ``spark://host:7077``,
 ``yarn``, ``k8s://…``) or ``MQCHAOS_SPARK_REMOTE`` (``sc://host:15002``); started by ``spark-submit`` it takes what
 that gives. A local session must start fast: no UI, the parallel collector, and the classes of Spark from an archive
-that the first session of a machine leaves in the cache folder (it halves the start). On a cluster none of that is set:
-its administrators know better.
+that the first session of an installation leaves in the cache folder (it halves the start). On a cluster none of that is
+set: its administrators know better.
 
 Python workers on this machine are this interpreter, or Spark takes whatever ``python3`` is on the path; on a cluster
 ``PYSPARK_PYTHON`` says where it is if not at the same path. Our own code goes to a cluster with the session, as an
@@ -26,6 +26,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +48,9 @@ LAUNCHER: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 SMALL: Final = 8
 """Parts of a shuffle of a small job on a cluster."""
+
+ARCHIVES: Final = 3
+"""Of classes, in the cache folder."""
 
 STOP_S: Final = 30.0
 """How long the virtual machine may take to end; the first one of a machine writes its archive of classes then."""
@@ -137,9 +141,7 @@ def _memory() -> str:
 
 def _java_options(is_long: bool) -> str:
     """The quick compiler only, for a short job; classes from the archive, or an archive made at the end."""
-    import pyspark
-
-    archive = cache_folder() / f"spark-{pyspark.__version__}-java{find_java().major}.jsa"
+    archive = _archive_of_classes()
     shared = f"-XX:SharedArchiveFile={archive}" if archive.exists() else f"-XX:ArchiveClassesAtExit={archive}"
     return " ".join(
         [
@@ -150,6 +152,29 @@ def _java_options(is_long: bool) -> str:
             *([] if is_long else ["-XX:TieredStopAtLevel=1"]),
         ]
     )
+
+
+def _archive_of_classes() -> Path:
+    """Java takes an archive only beside the very files that it was made from, and is silent where it does not: so each
+    installation of Spark has its own, named by them."""
+    import pyspark
+
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    jars = sorted((home / "jars").glob("*.jar"))
+    files = [find_java().executable.resolve(), *jars]
+    known = [(str(file), stat.st_size, stat.st_mtime_ns) for file in files for stat in [file.stat()]]
+    digest = sha256(repr(known).encode()).hexdigest()[:12]
+    archive = cache_folder() / f"spark-{pyspark.__version__}-java{find_java().major}-{digest}.jsa"
+    if not archive.exists():
+        _make_room()
+    return archive
+
+
+def _make_room() -> None:
+    """Of the archives that other installations left (200 MB each), the newest stay."""
+    old = sorted(cache_folder().glob("spark-*.jsa"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for path in old[ARCHIVES - 1 :]:
+        path.unlink(missing_ok=True)
 
 
 def _prepare_environment() -> None:

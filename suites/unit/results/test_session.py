@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -66,3 +68,75 @@ def test_a_java_that_does_not_start_is_one_clear_error(monkeypatch: pytest.Monke
     monkeypatch.setenv("MQCHAOS_SPARK_MASTER", "no-such-master://nowhere")
     with pytest.raises(BackendUnavailable, match="Spark did not start"), session.spark_session("test"):
         pass
+
+
+def archives_in_use() -> set[Path]:
+    """Of the virtual machine of the session that is open: a file that Java refused is not mapped."""
+    from pyspark import SparkContext
+
+    jvm: Any = SparkContext._jvm
+    maps = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/maps").read_text()
+    return {Path(line.split()[-1]) for line in maps.splitlines() if line.endswith(".jsa")}
+
+
+@pytest.mark.slow
+def test_the_second_session_of_an_installation_takes_its_classes_from_an_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with session.spark_session("first"):
+        assert not [path for path in archives_in_use() if path.is_relative_to(tmp_path)]
+    [archive] = (tmp_path / "mqchaos").glob("*.jsa")
+    with session.spark_session("second"):
+        assert archive in archives_in_use()
+
+
+def installation(folder: Path) -> None:
+    for jar in ("spark-core.jar", "spark-sql.jar"):
+        (folder / "jars").mkdir(parents=True, exist_ok=True)
+        (folder / "jars" / jar).write_bytes(b"classes")
+
+
+def renewed(folder: Path) -> None:
+    os.utime(folder / "jars" / "spark-sql.jar", ns=(1, 1))
+
+
+def grown(folder: Path) -> None:
+    with (folder / "jars" / "spark-sql.jar").open("ab") as jar:
+        jar.write(b"!")
+
+
+def larger(folder: Path) -> None:
+    (folder / "jars" / "more.jar").write_bytes(b"")
+
+
+@pytest.mark.parametrize("change", [renewed, grown, larger])
+def test_an_installation_that_changed_makes_another_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
+) -> None:
+    """Java would refuse the old one without a word, and every start would take twice as long for ever."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    names = []
+    for home in ("one", "two"):
+        installation(tmp_path / home)
+        monkeypatch.setenv("SPARK_HOME", str(tmp_path / home))
+        names += [session._archive_of_classes(), session._archive_of_classes()]
+    change(tmp_path / "two")
+    names.append(session._archive_of_classes())
+    assert [names.index(name) for name in names] == [0, 0, 2, 2, 4]
+
+
+def test_only_the_newest_archives_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    installation(tmp_path / "spark")
+    cache = tmp_path / "cache" / "mqchaos"
+    cache.mkdir(parents=True)
+    for age in range(5):
+        (cache / f"spark-{age}.jsa").touch()
+        os.utime(cache / f"spark-{age}.jsa", ns=(10 - age, 10 - age))
+    made = session._archive_of_classes()
+    assert sorted(path.name for path in cache.iterdir()) == ["spark-0.jsa", "spark-1.jsa"]
+    made.touch()
+    assert session._archive_of_classes() == made
+    assert len(list(cache.iterdir())) == 3
