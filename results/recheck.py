@@ -36,7 +36,11 @@ ROW: Final = pa.schema(
     [("run", pa.string()), ("folder", pa.string()), ("before", pa.string()), ("after", pa.string()),
      ("changed", pa.string()), ("verdict", pa.string()), ("problem", pa.string()), ("costs", pa.string())]
 )  # fmt: skip
-A_TASK: Final = 50
+PLACES: Final = pa.schema([("run", pa.string()), ("folder", pa.string())])
+A_TASK: Final = 20
+"""Runs of a task: so few that cores end at about the same time, so many that what a task costs is nothing beside."""
+A_WAVE: Final = 1_000
+"""Runs between two reports of progress."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,9 @@ def recheck(lake: Lake, on_progress: Callable[[int], None] = lambda done: None) 
     places = _places(lake)
     with spark_session("mqchaos recheck") as spark:
         parts = []
-        for begin in range(0, len(places), wave := 20 * A_TASK):
-            parts.append(_judged(spark, places[begin : begin + wave]))
-            on_progress(min(len(places), begin + wave))
+        for begin in range(0, len(places), A_WAVE):
+            parts.append(_judged(spark, places[begin : begin + A_WAVE]))
+            on_progress(min(len(places), begin + A_WAVE))
     return pa.concat_tables(parts).sort_by("run") if parts else ROW.empty_table()
 
 
@@ -161,8 +165,8 @@ def _places(lake: Lake) -> list[tuple[str, str]]:
 
 def _judged(spark: SparkSession, places: Sequence[tuple[str, str]]) -> pa.Table:
     columns = ", ".join(f"{field.name} string" for field in ROW)
-    frame = spark.createDataFrame(list(places), "run string, folder string")
-    tasks = frame.repartition(max(1, -(-len(places) // A_TASK)), "run")
+    references = pa.Table.from_arrays([pa.array(column) for column in zip(*places, strict=True)], schema=PLACES)
+    tasks = spark.createDataFrame(references).repartition(-(-len(places) // A_TASK))
     table: pa.Table = tasks.mapInArrow(_task, columns).toArrow()
     return table.cast(ROW)
 
