@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from harness.backends.backend import Backend, NodeSpec
 from reference_impl.dledger.codes import PushType, RpcCode
+from reference_impl.dledger.entry import Entry, decode_record
 from reference_impl.dledger.messages import PushResponse, decode, encode, push
 from reference_impl.environment import SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.fields import ext_fields
 from reference_impl.wire.frame import Command, encode_frame
+from reference_impl.wire.message import decode_record as decode_message
 from suites.conformance.broker.backend_peer import Talker
 from suites.conformance.broker.peer import create_topic, max_offset, send
 from suites.conformance.replication.pair import SMALL_FILES, Pair, View
@@ -122,3 +125,30 @@ class GroupOfBrokers(Pair):
     def is_everywhere(self, topic: str, count: int) -> bool:
         """Every broker can serve *count* messages of queue 0."""
         return all(max_offset(self.views[node], topic) >= count for node in self.nodes)
+
+
+# --- what lies on the disks of nodes that have stopped; real processes only -----------------------------------------
+
+
+def data_files(brokers: GroupOfBrokers, node: str, into: Path) -> dict[str, bytes]:
+    """The data files of a member by name, of which each is the place where it begins."""
+    brokers.backend.collect(node, into / node)
+    return {file.name: file.read_bytes() for file in sorted(into.rglob(f"{node}/**/dledger-{node}/data/*"))}
+
+
+def log_in_files(brokers: GroupOfBrokers, node: str, into: Path) -> list[Entry]:
+    """As far as each entry follows the one before it: what a truncation left behind that is not of the log."""
+    found: list[Entry] = []
+    for data in data_files(brokers, node, into).values():
+        at = 0
+        while (entry := decode_record(data, at)) is not None:
+            if found and (entry.index != found[-1].index + 1 or entry.term < found[-1].term):
+                return found
+            found.append(entry)
+            at += entry.size
+    return found
+
+
+def bodies(log: Iterable[Entry], topic: str) -> list[bytes]:
+    """Of the messages of *topic*."""
+    return [message.body for message in map(decode_message, (entry.body for entry in log)) if message.topic == topic]

@@ -18,11 +18,9 @@ from faults.levers import LinkSet
 from harness.backends.backend import NodeSpec, Target
 from harness.backends.process import ProcessBackend
 from harness.worlds import open_target
-from reference_impl.dledger.entry import Entry, decode_record
 from reference_impl.environment import SECOND
-from reference_impl.wire.message import decode_record as decode_message
 from suites.conformance.broker.peer import create_topic, send
-from suites.conformance.dledger.brokers import GroupOfBrokers
+from suites.conformance.dledger.brokers import GroupOfBrokers, bodies, log_in_files
 from suites.minutes import needs_minutes
 
 PATIENCE_NS = 150 * SECOND
@@ -48,20 +46,6 @@ class ByNode:
 
     def command(self, spec: NodeSpec, folder: Path) -> tuple[list[str], Mapping[str, str]]:
         return self.at(spec.name).command(spec, folder)
-
-
-def entries(brokers: GroupOfBrokers, node: str, into: Path) -> list[Entry]:
-    """The log in the files of a node that has stopped."""
-    brokers.backend.collect(node, into / node)
-    found: list[Entry] = []
-    for file in sorted(into.rglob(f"{node}/**/dledger-{node}/data/*")):
-        data, at = file.read_bytes(), 0
-        while (entry := decode_record(data, at)) is not None:
-            if found and (entry.index != found[-1].index + 1 or entry.term < found[-1].term):
-                return found
-            found.append(entry)
-            at += entry.size
-    return found
 
 
 class Story:
@@ -128,11 +112,6 @@ class Story:
         return master
 
 
-def bodies(log: list[Entry]) -> list[bytes]:
-    found = [decode_message(entry.body) for entry in log]
-    return [message.body for message in found if message.topic == "T"]
-
-
 @pytest.mark.slow
 @pytest.mark.requires("java", "process:network")
 @pytest.mark.parametrize(
@@ -159,11 +138,11 @@ def test_both_implementations_keep_one_log(apache: str, apache_nodes: tuple[str,
         story.leave_a_tail_behind()
         for node in brokers.nodes:
             brokers.stop(node)
-        logs = {node: entries(brokers, node, tmp_path / "logs") for node in brokers.nodes}
+        logs = {node: log_in_files(brokers, node, tmp_path / "logs") for node in brokers.nodes}
     finally:
         backend.close()
     lengths = {node: len(log) for node, log in logs.items()}
     assert all(log == logs["n0"] for log in logs.values()), lengths
-    kept = bodies(logs["n0"])
+    kept = bodies(logs["n0"], "T")
     assert not any(body.startswith(b"tail") for body in kept), "its tail is gone"
     assert [body for body in kept if body in story.acknowledged] == story.acknowledged
