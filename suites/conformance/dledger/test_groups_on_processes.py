@@ -160,6 +160,8 @@ def test_all_end_and_start_again(group: GroupOfBrokers, how: str) -> None:
         group.start(node)
     group.until(lambda: all(group.is_up(node) for node in group.nodes), PATIENCE_NS)
     group.wait_for_master()
+    create_topic(group.leader, "T")  # another leader than before may not have copied it
+    group.until(lambda: max_offset(group.leader, "T") >= 30, PATIENCE_NS)
     found = [body for at in range(0, 30, 10) for body in read(group, at)][:30]
     assert found == texts
     assert group.sent("T", b"next") == 30
