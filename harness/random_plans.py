@@ -50,6 +50,8 @@ LAST_S: Final = 40
 HOLDS_S: Final = (2, 12)
 LOAD_S: Final = 90
 RATE_PER_S: Final = 20
+COUNTS: Final = (2, 4)
+"""Faults of a plan, at least and at most."""
 TRIES: Final = 60
 OBSERVED: Final = 0.3
 NEED_A_BROKER: Final = ("takes", "damages", *FORCES, "fills-disk", "steps-clock", "slows", "resets", "starves")
@@ -58,10 +60,23 @@ NEED_A_BROKER: Final = ("takes", "damages", *FORCES, "fills-disk", "steps-clock"
 
 def random_scenario(seed: int, backend: str = "sim", target: str = "reference", mode: str = "") -> Scenario:
     """The plan of *seed* for a backend and a target, as a scenario of *mode*; else of one whose roles stay."""
-    rng = Random(seed)
+    return drawn_plan(Random(seed), f"random-{seed}", f"random plan {seed}", mode, backend=backend, target=target)
+
+
+def drawn_plan(
+    rng: Random,
+    name: str,
+    source: str,
+    mode: str = "",
+    *,
+    backend: str = "sim",
+    target: str = "reference",
+    counts: tuple[int, int] = COUNTS,
+) -> Scenario:
+    """What *rng* comes to: a plan of so many faults, from the first to the last of *counts*."""
     modes = [MODES[mode]] if mode else [mode for mode in MODES.values() if not mode.roles_move]
     drawn = rng.choice(modes)
-    return _plan(rng, f"random-{seed}", f"random plan {seed}", drawn, rng.choice(drawn.grid), backend, target)
+    return _plan(rng, name, source, drawn, rng.choice(drawn.grid), backend, target, counts)
 
 
 def random_plan_of(row: GridRow, mode: Mode, seed: int, backend: str = "sim", target: str = "reference") -> Scenario:
@@ -69,7 +84,16 @@ def random_plan_of(row: GridRow, mode: Mode, seed: int, backend: str = "sim", ta
     return _plan(Random(f"{mode.name}/{row.flush}/{seed}"), f"random-{seed}", "matrix", mode, row, backend, target)
 
 
-def _plan(rng: Random, name: str, source: str, mode: Mode, row: GridRow, backend: str, target: str) -> Scenario:
+def _plan(
+    rng: Random,
+    name: str,
+    source: str,
+    mode: Mode,
+    row: GridRow,
+    backend: str,
+    target: str,
+    counts: tuple[int, int] = COUNTS,
+) -> Scenario:
     topology = Topology(nameservers=2, brokers=row.brokers, slaves=row.slaves, flush=row.flush)
     workload = Workload(
         kind=rng.choice(OF_LOADS),
@@ -90,7 +114,7 @@ def _plan(rng: Random, name: str, source: str, mode: Mode, row: GridRow, backend
             return False
         return True
 
-    return replace(scenario, faults=tuple(_Drawer(rng, mode, row, can_be_done).faults()))
+    return replace(scenario, faults=tuple(_Drawer(rng, mode, row, can_be_done, counts).faults()))
 
 
 def _observers(mode: Mode) -> list[str]:
@@ -106,10 +130,11 @@ class _Drawer:
     mode: Mode
     row: GridRow
     can_be_done: Callable[[Fault], bool]
+    counts: tuple[int, int]
     drawn: list[Struck] = field(default_factory=list)
 
     def faults(self) -> Iterator[Fault]:
-        wanted = self.rng.randint(2, 4)
+        wanted = self.rng.randint(*self.counts)
         for _ in range(TRIES):
             one = self._draw()
             fault = self._bound(one)
