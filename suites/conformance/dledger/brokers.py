@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.backend import Backend, NodeSpec
+from reference_impl.dledger.codes import Code as MemberCode
 from reference_impl.dledger.codes import PushType, RpcCode
 from reference_impl.dledger.entry import Entry, decode_record
-from reference_impl.dledger.messages import PushResponse, decode, encode, push
+from reference_impl.dledger.messages import GetRequest, GetResponse, Message, PushResponse, decode, encode, push
 from reference_impl.environment import SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
@@ -116,11 +117,31 @@ class GroupOfBrokers(Pair):
         self.write(f"{node}:told", encode_frame(request))
 
     def end_index(self, node: str) -> int:
-        """The index of a member's last entry: every answer to a push tells it, also to one of a term long gone."""
+        """The index of a member's last entry; −2 for one that says nothing. Every answer to a push tells it, also to
+        one of a term long gone; only a leader of DLedger 0.3.2 is silent then, and is asked for entries."""
         ids = {"group": GROUP, "remote_id": node, "local_id": "probe", "leader_id": "probe", "term": 0}
-        request = Command(RpcCode.PUSH, body=encode(push(PushType.COMMIT, **ids)))
-        answer = self.ask(request, f"{node}-member:", SECOND)
-        return decode(PushResponse, answer.body).end_index if answer is not None else -2
+        answer = self._ask_member(node, RpcCode.PUSH, push(PushType.COMMIT, **ids))
+        return decode(PushResponse, answer.body).end_index if answer is not None else self._last_entry(node)
+
+    def _last_entry(self, node: str) -> int:
+        """By halving, of a leader; −2 for anybody else."""
+        if not self._has_entry(node, 0):
+            return -2
+        there, missing = 0, 1
+        while self._has_entry(node, missing):
+            there, missing = missing, 2 * missing
+        while missing - there > 1:
+            middle = (there + missing) // 2
+            there, missing = (middle, missing) if self._has_entry(node, middle) else (there, middle)
+        return there
+
+    def _has_entry(self, node: str, index: int) -> bool:
+        request = GetRequest(group=GROUP, remote_id=node, local_id="probe", begin_index=index)
+        answer = self._ask_member(node, RpcCode.GET, request)
+        return answer is not None and decode(GetResponse, answer.body).code == MemberCode.SUCCESS
+
+    def _ask_member(self, node: str, code: RpcCode, message: Message) -> Command | None:
+        return self.ask(Command(code, body=encode(message)), f"{node}-member:", SECOND)
 
     def is_everywhere(self, topic: str, count: int) -> bool:
         """Every broker can serve *count* messages of queue 0."""
@@ -130,16 +151,17 @@ class GroupOfBrokers(Pair):
 # --- what lies on the disks of nodes that have stopped; real processes only -----------------------------------------
 
 
-def data_files(brokers: GroupOfBrokers, node: str, into: Path) -> dict[str, bytes]:
-    """The data files of a member by name, of which each is the place where it begins."""
+def member_files(brokers: GroupOfBrokers, node: str, into: Path) -> dict[str, bytes]:
+    """The files of a member by path below its folder: ``currterm``, ``checkpoint``, ``data/…``, ``index/…``."""
     brokers.backend.collect(node, into / node)
-    return {file.name: file.read_bytes() for file in sorted(into.rglob(f"{node}/**/dledger-{node}/data/*"))}
+    [folder] = into.rglob(f"{node}/**/dledger-{node}")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def log_in_files(brokers: GroupOfBrokers, node: str, into: Path) -> list[Entry]:
     """As far as each entry follows the one before it: what a truncation left behind that is not of the log."""
     found: list[Entry] = []
-    for data in data_files(brokers, node, into).values():
+    for data in (data for name, data in member_files(brokers, node, into).items() if name.startswith("data/")):
         at = 0
         while (entry := decode_record(data, at)) is not None:
             if found and (entry.index != found[-1].index + 1 or entry.term < found[-1].term):
