@@ -9,21 +9,25 @@ matters is missing is *undecided*, never *gone*.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from checkers.history.faults import faults_of
+from checkers.history.cluster import Cluster
+from checkers.history.faults import FaultFact, faults_of
 from checkers.history.history import History
 from checkers.history.observations import observations_of
 from harness.workloads.log import NO_CONNECTION
+from reference_impl.environment import SECOND
 from suites.findings.seen import Seen, there_if
 
 Decider = Callable[[History, Path], Seen]
 ATTEMPTS: Final = 3
 """Of a producer with two retries."""
+LONG_STOP_NS: Final = 5 * SECOND
+"""Twice what an orderly stop takes where nothing holds it up."""
 
 
 def notes(history: History, step: str) -> Iterator[tuple[int, str, Any]]:
@@ -92,9 +96,48 @@ def retries_stay_at_one_broker(history: History, folder: Path) -> Seen:
     for message in failed.tolist():
         nodes = [ops.node[row] for row in np.flatnonzero(tried & (ops.message == message)).tolist()]
         stayed += len(nodes) == ATTEMPTS and len(set(nodes)) == 1
-    if not len(failed) and not ops.f.mask("produce").any():
-        return Seen("undecided", "nothing was sent")
-    return there_if(bool(stayed), f"{len(failed)} sends failed, {stayed} of them after three attempts at one broker")
+    in_vain = int((tried & ~ops.outcome.mask("ok", "weak")).sum())
+    if not in_vain:
+        return Seen("undecided", "no attempt of the producer met the dead broker")
+    said = (
+        f"{in_vain} attempts in vain, {len(failed)} sends failed, {stayed} of them after three attempts at one broker"
+    )
+    return there_if(bool(stayed), said)
+
+
+def refuses_long_before_its_end(history: History, folder: Path) -> Seen:
+    """For how long a broker that is asked to stop is still there, and answers no send. Of several stops the shortest
+    counts: other work on the machine makes a stop longer, and never shorter."""
+    stops = [fault for fault in faults_of(history.events) if _only_stops(fault)]
+    refused_ns = [_refused_ns(history, stop, node) for stop in stops for node in stop.left]
+    refused = [found for found in refused_ns if found is not None]
+    if not stops or len(refused) < len(refused_ns):
+        return Seen("undecided", "no orderly stop, or nobody sent anything while the broker stopped")
+    took = _seconds(stop.inject_ns - stop.begin_ns for stop in stops)
+    sentence = f"ended after {took}, and answered no send for the last {_seconds(refused)} of it"
+    return there_if(min(refused) >= LONG_STOP_NS, f"{len(refused)} orderly stops: {sentence}")
+
+
+def _only_stops(fault: FaultFact) -> bool:
+    """Its act is over when the process has ended; that of a restart when the next one has begun."""
+    return fault.does("ends", "stopped") and not fault.does("starts") and fault.effective == 1
+
+
+def _refused_ns(history: History, stop: FaultFact, node: str) -> int | None:
+    """From the last answer to a send until the process had ended; ``None`` where that was long and nobody sent."""
+    ops = history.ops
+    sends = ops.f.mask("send") & ops.node.mask(Cluster().broker_of(node))
+    answered = sends & ops.outcome.mask("ok", "weak") & (ops.complete_ns < stop.inject_ns)
+    last_ns = max(stop.begin_ns, int(ops.complete_ns[answered].max(initial=0)))
+    refused_ns = stop.inject_ns - last_ns
+    is_tried = (sends & (ops.invoke_ns >= last_ns) & (ops.invoke_ns < stop.inject_ns)).any()
+    return refused_ns if is_tried or refused_ns < LONG_STOP_NS else None
+
+
+def _seconds(spans_ns: Iterable[int]) -> str:
+    """``1.6 to 2.5 s``."""
+    ordered = sorted(spans_ns)
+    return f"{ordered[0] / SECOND:.1f} to {ordered[-1] / SECOND:.1f} s"
 
 
 def answered_while_forces_failed(history: History, folder: Path) -> Seen:
@@ -116,5 +159,11 @@ CHANCES: Final[dict[str, Decider]] = {decider.__name__: decider for decider in (
 
 DECIDERS: Final[dict[str, Decider]] = {
     decider.__name__: decider
-    for decider in (dropped_by_idle_connection, clients_forget_brokers, order_mark_is_kept, retries_stay_at_one_broker)
+    for decider in (
+        dropped_by_idle_connection,
+        clients_forget_brokers,
+        order_mark_is_kept,
+        retries_stay_at_one_broker,
+        refuses_long_before_its_end,
+    )
 }

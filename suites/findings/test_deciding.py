@@ -217,5 +217,54 @@ def test_a_broker_that_stood_still_had_no_chance_to_acknowledge_what_was_not_for
     assert answered_while_forces_failed(build.history(), Path()).state == state
 
 
+@pytest.mark.parametrize(
+    ("stops", "sends", "state"),
+    [
+        ([(1000, 9000), (31000, 38000)], [(900, 950, "ok"), (2000, 2001, "fail"), (32000, 32001, "fail")], "there"),
+        ([(1000, 9000), (31000, 33000)], [(2000, 2001, "fail"), (32000, 32001, "fail")], "gone"),
+        ([(1000, 9000)], [(8000, 8010, "ok"), (8500, 8501, "fail")], "gone"),
+        ([(1000, 9000)], [(8000, 8010, "weak"), (8500, 8501, "fail")], "gone"),
+        ([(1000, 9000)], [(2000, None, "info"), (8000, 9500, "ok")], "there"),
+        ([(1000, 9000)], [(900, 950, "ok"), (9500, 9600, "ok")], "undecided"),
+        ([(1000, 1010)], [(900, 950, "ok")], "gone"),
+        ([], [(900, 950, "ok")], "undecided"),
+    ],
+)
+def test_a_stop_is_long_from_the_last_answer_to_the_end(
+    stops: list[tuple[int, int]], sends: list[tuple[int, int | None, str]], state: str
+) -> None:
+    build = Build()
+    for number, (invoke, complete, outcome) in enumerate(sends):
+        build.send(invoke, complete, number, number if outcome == "ok" else -1, outcome=outcome)
+        build.send(invoke, invoke + 1, 100 + number, queue=2)  # another broker answers all the time
+    for number, (begin, end) in enumerate(stops):
+        build.fault("stop", "broker-a-0", begin, end, heal=end + 500, fault=f"f{number}")
+    build.fault("restart", "broker-a-0", 50_000, 59_000, fault="f8")  # its act has the next start in it
+    build.fault("kill", "broker-a-0", 60_000, 60_001, heal=61_000, fault="f9")
+    assert DECIDERS["refuses_long_before_its_end"](build.history(), Path()).state == state
+
+
+@pytest.mark.parametrize(
+    ("attempts", "outcome", "state"),
+    [
+        (["broker-a", "broker-a", "broker-a"], "fail", "there"),
+        (["broker-a", "broker-b"], "ok", "gone"),
+        (["broker-a", "broker-a", "broker-b"], "fail", "gone"),
+        (["broker-b"], "ok", "undecided"),
+    ],
+)
+def test_a_producer_that_never_met_the_dead_broker_shows_nothing(attempts: list[str], outcome: str, state: str) -> None:
+    build = Build()
+    for number, broker in enumerate(attempts):
+        is_last = number == len(attempts) - 1
+        status = "SEND_OK" if is_last and outcome == "ok" else "CONNECT_FAILED"
+        build.send(
+            10 * number, 10 * number + 5, 0, 0 if status == "SEND_OK" else -1, status, 2 * (broker != "broker-a")
+        )
+    status = "SEND_OK" if outcome == "ok" else "CONNECT_FAILED"
+    build.op("produce", 0, 100, status, message=0, outcome=outcome)
+    assert DECIDERS["retries_stay_at_one_broker"](build.history(), Path()).state == state
+
+
 def test_every_chance_that_the_table_names_is_there() -> None:
     assert {finding.chance for finding in findings()} - {""} == set(CHANCES)
