@@ -154,7 +154,29 @@ def answered_while_forces_failed(history: History, folder: Path) -> Seen:
     return Seen("gone" if answered else "undecided", f"{answered} sends were answered while every force failed")
 
 
-CHANCES: Final[dict[str, Decider]] = {decider.__name__: decider for decider in (answered_while_forces_failed,)}
+def stored_before_the_old_end(history: History, folder: Path) -> Seen:
+    """Whether the log of a broker that had lost a part of it ended before its old end when that broker was ended once
+    more: only then do old records lie right behind new ones. Who was not back by then has stored nothing new."""
+    faults = faults_of(history.events)
+    damage = next((fault for fault in faults if fault.takes() == "damaged"), None)
+    ends_ns = [f.begin_ns for f in faults if damage and f.does("ends") and f.begin_ns > damage.heal_ns]
+    if damage is None or not ends_ns:
+        return Seen("undecided", "the broker was not ended once more after the damage")
+    ops = history.ops
+    stored = ops.f.mask("send") & (ops.position >= 0) & (ops.complete_ns >= 0)
+    old = ops.position[stored & (ops.complete_ns < damage.begin_ns)]
+    new = ops.position[stored & (ops.invoke_ns > damage.inject_ns) & (ops.complete_ns < min(ends_ns))]
+    if not len(old) or not len(new):
+        return Seen(
+            "undecided", f"{len(old)} messages were stored before the damage, {len(new)} between it and the end"
+        )
+    said = f"{len(new)} messages were stored behind the damage, up to {new.max()} where {old.max()} had been the last"
+    return Seen("gone" if new.max() < old.max() else "undecided", said)
+
+
+CHANCES: Final[dict[str, Decider]] = {
+    decider.__name__: decider for decider in (answered_while_forces_failed, stored_before_the_old_end)
+}
 """*gone*: a run without the finding could have shown it; *undecided*: it could not."""
 
 DECIDERS: Final[dict[str, Decider]] = {

@@ -17,7 +17,12 @@ from harness.scenario import find
 from scripts.findings_page import PAGE, page, seen, table
 from suites.findings import report
 from suites.findings.asking import Answer
-from suites.findings.histories import CHANCES, DECIDERS, answered_while_forces_failed
+from suites.findings.histories import (
+    CHANCES,
+    DECIDERS,
+    answered_while_forces_failed,
+    stored_before_the_old_end,
+)
 from suites.findings.scenarios import ask_runs, decide
 from suites.findings.seen import Seen
 from suites.findings.table import Finding, findings
@@ -264,6 +269,30 @@ def test_a_producer_that_never_met_the_dead_broker_shows_nothing(attempts: list[
     status = "SEND_OK" if outcome == "ok" else "CONNECT_FAILED"
     build.op("produce", 0, 100, status, message=0, outcome=outcome)
     assert DECIDERS["retries_stay_at_one_broker"](build.history(), Path()).state == state
+
+
+@pytest.mark.parametrize(
+    ("positions", "kill", "state"),
+    [
+        ([3000, 4000], 400, "gone"),
+        ([3000, 9000], 400, "undecided"),  # past the old end
+        ([], 400, "undecided"),  # not back in time
+        ([3000], None, "undecided"),
+    ],
+)
+def test_old_records_lie_behind_new_ones_only_where_the_log_ends_before_its_old_end(
+    positions: list[int], kill: int | None, state: str
+) -> None:
+    build = Build()
+    for number in range(9):
+        build.send(number, number + 1, number, number, position=1000 * number)
+    build.fault("flip_bits", "broker-a-0", 100, 101, heal=150)
+    for number, position in enumerate(positions):
+        build.send(200 + number, 201 + number, 10 + number, 3 + number, position=position)
+    if kill is not None:
+        build.fault("kill", "broker-a-0", kill, kill + 1, heal=450, fault="f2")
+    build.send(500, 501, 20, 12, position=5000)
+    assert stored_before_the_old_end(build.history(), Path()).state == state
 
 
 def test_every_chance_that_the_table_names_is_there() -> None:
