@@ -78,8 +78,8 @@ def decide(finding: Finding, run: Run) -> Seen:
         return Seen("changed", others[0].sentence)
     if doubts := list(_doubts(run)):
         return Seen("undecided", doubts[0])
-    if finding.chance and (had := CHANCES[finding.chance](_history(run), _folder(run))).state == "undecided":
-        return had
+    if finding.chance and shown.state == "gone":
+        return CHANCES[finding.chance](_history(run), _folder(run))
     return shown
 
 

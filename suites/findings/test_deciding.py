@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -15,7 +16,7 @@ from harness.errors import BackendUnavailable, HarnessError
 from harness.run import RunResult
 from harness.scenario import find
 from scripts.findings_page import PAGE, page, seen, table
-from suites.findings import report
+from suites.findings import report, scenarios
 from suites.findings.asking import Answer
 from suites.findings.histories import (
     CHANCES,
@@ -74,6 +75,23 @@ def unknown(reason: str) -> Verdict:
 )
 def test_a_run_decides(finding: Finding, outcome: RunResult | HarnessError, state: str) -> None:
     assert decide(finding, outcome).state == state
+
+
+@pytest.mark.parametrize(
+    ("verdict", "had", "seen"),
+    [
+        (unknown(NONE_SEEN), Seen("gone", "7 sends"), Seen("gone", "7 sends")),
+        (unknown(NONE_SEEN), Seen("undecided", "no send"), Seen("undecided", "no send")),
+        (failed("unforced-ok"), Seen("undecided", "no send"), Seen("there", "unforced-ok happened")),
+        (unknown("f1 did not take effect"), Seen("gone", "7 sends"), Seen("undecided", "f1 did not take effect")),
+    ],
+)
+def test_gone_is_said_with_the_figures_of_the_chance_that_there_was(
+    verdict: Verdict, had: Seen, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(CHANCES, "had", lambda history, folder: had)
+    monkeypatch.setattr(scenarios.runfolder, "load_history", lambda folder: noted())
+    assert decide(replace(FAILS, chance="had"), replace(run(verdict), folder=tmp_path)) == seen
 
 
 @pytest.mark.parametrize(
