@@ -88,9 +88,10 @@ def _shown(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def retries_stay_at_one_broker(history: History, folder: Path) -> Seen:
-    """Of the sends that failed: how many had every attempt at one broker."""
+    """Of the sends that the application was told to have failed: how many had every attempt at one broker. What came
+    of an attempt before the last is not told, so that most of them may be stored (*info*)."""
     ops = history.ops
-    failed = ops.message[ops.f.mask("produce") & ops.outcome.mask("fail")]
+    failed = ops.message[ops.f.mask("produce") & ops.outcome.mask("fail", "info") & (ops.complete_ns >= 0)]
     tried = ops.f.mask("send")
     stayed = 0
     for message in failed.tolist():

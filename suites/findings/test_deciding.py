@@ -271,6 +271,7 @@ def test_a_stop_is_long_from_the_last_answer_to_the_end(
     ("attempts", "outcome", "state"),
     [
         (["broker-a", "broker-a", "broker-a"], "fail", "there"),
+        (["broker-a", "broker-a", "broker-a"], "info", "there"),
         (["broker-a", "broker-b"], "ok", "gone"),
         (["broker-a", "broker-a", "broker-b"], "fail", "gone"),
         (["broker-b"], "ok", "undecided"),
