@@ -33,6 +33,7 @@ def test_every_recorded_test_is_still_there() -> None:
     for found in read_results():
         file, _, rest = found["test"].partition("::")
         name, _, parameter = rest.partition("[")
+        name = name.rpartition("::")[2]  # within its class
         assert f"def {name}(" in (HERE / file).read_text(encoding="utf-8"), found["test"]
         if "test_probes_" in file and parameter:
             assert parameter.rstrip("]") in probes, found["test"]
