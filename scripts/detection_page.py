@@ -9,8 +9,15 @@ survivors. The page is made of these.
     python scripts/detection_page.py               write the page again
     python scripts/detection_page.py --take DIR    first record what ``mqchaos mutate --out DIR`` measured
     … --take DIR --room NAME                       of one room alone; what is recorded of others stays
+    … --take DIR --of CHECKOUT                     of sources as they are there, not here
+    … --take DIR --later                           of some mutants once more: see below
 
-Limits. Only what is measured on the sources as they are is taken: records of other sources stay where they are.
+A measurement takes hours, and what it teaches is mended meanwhile. ``--later`` adds to it what mutants came to that
+were judged once more, with what there is now: one that is noticed then counts as noticed, every other stays as it was.
+Every mutant has the day and the commit at which it was judged, and the page says how many are of which.
+
+Limits. Only what is measured on those sources as they are is taken: records of others stay where they are. A mutant
+that was noticed at one commit is taken to be noticed at later ones.
 """
 
 from __future__ import annotations
@@ -19,18 +26,17 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from harness import runfolder
 from harness.mutation.measure import results
 from harness.mutation.operators import Change
 from harness.mutation.population import ROOMS, Mutant, draw, population
 from harness.mutation.probe import footprints
 from harness.mutation.records import Records, source_digest
-from harness.mutation.result import Result
+from harness.mutation.result import KILLS, Result
 from harness.mutation.reviewed import Review, reviews
 from harness.mutation.score import Judged, Score, checks, score_of, scores_by
 from scripts.markdown import wrapped
@@ -84,6 +90,7 @@ def page(
     )
     parts = [
         head,
+        _when(entries),
         "## By room\n",
         _scores("room", scores_by(lambda mutant: mutant.room, judged, known), score),
         "## By kind of change\n",
@@ -98,6 +105,17 @@ def page(
         _growth(scores),
     ]
     return wrapped("\n".join(parts).rstrip() + "\n")
+
+
+def _when(entries: Iterable[recorded.Entry]) -> str:
+    """A line a commit, the newest last."""
+    counts = Counter((entry["day"], entry["commit"], entry["room"]) for entry in entries)
+    lines = ["| judged | at commit | mutants |", "|---|---|---|"]
+    for day, commit in sorted({(day, commit) for day, commit, _ in counts}):
+        rooms = {room: count for (*when, room), count in sorted(counts.items()) if when == [day, commit]}
+        told = ", ".join(f"{room} {count}" for room, count in rooms.items())
+        lines.append(f"| {day} | {commit} | {sum(rooms.values())}: {told} |")
+    return "\n".join(lines) + "\n"
 
 
 def _wilson(score: Score, z: float = 1.96) -> tuple[float, float]:
@@ -185,38 +203,71 @@ def made() -> str:
     return page(recorded.read(MUTANTS), recorded.read(SCORES), recorded.read(EXECUTED), reviews())
 
 
-def take(folder: Path, rooms: Sequence[str], count: int, seed: int, seeds: int, note: str) -> None:
-    """Record what was measured on today's sources in *rooms*."""
-    known = results(Records(folder / "mutants.jsonl", source_digest()))
-    judged = [(mutant, known[mutant.id]) for mutant in draw(population(rooms), count, seed) if mutant.id in known]
-    others = [entry for entry in recorded.read(MUTANTS) if entry["room"] not in rooms]
-    entries = [*others, *(_entry(*one) for one in judged)]
-    recorded.write(MUTANTS, entries, lambda entry: (entry["path"], entry["mutant"]))
-    take_executed(folder, rooms)
+@dataclass(frozen=True)
+class Measurement:
+    """What is taken: of which rooms, with which draw, of the sources in *checkout*."""
+
+    folder: Path
+    rooms: Sequence[str]
+    count: int
+    seed: int
+    seeds: int
+    note: str
+    checkout: Path = ROOT
+    is_later: bool = False
+
+    def records(self, name: str) -> Records:
+        return Records(self.folder / name, source_digest(self.checkout))
+
+
+def take(measured: Measurement) -> None:
+    """Record it, and its score."""
+    records = measured.records("mutants.jsonl")
+    known = results(records)
+    when = {record["mutant"]: {name: record[name] for name in ("day", "commit")} for record in records.read()}
+    drawn = draw(population(measured.rooms, measured.checkout), measured.count, measured.seed)
+    new = [_entry(mutant, known[mutant.id], when[mutant.id]) for mutant in drawn if mutant.id in known]
+    old, commit = recorded.read(MUTANTS), new[-1]["commit"] if new else ""
+    others = [entry for entry in old if entry["room"] not in measured.rooms]
+    if measured.is_later:
+        new = merged([entry for entry in old if entry["room"] in measured.rooms], new)
+    else:
+        take_executed(measured)
+    recorded.write(MUTANTS, [*others, *new], lambda entry: (entry["path"], entry["mutant"]))
+    _take_score(measured, [_judged(entry) for entry in new], commit)
+
+
+def merged(old: Iterable[recorded.Entry], later: Iterable[recorded.Entry]) -> list[recorded.Entry]:
+    """*old*, and of those that were judged again and noticed what is new."""
+    noticed = {entry["mutant"]: entry for entry in later if entry["kind"] in KILLS}
+    return [noticed.get(entry["mutant"], entry) if entry["kind"] not in KILLS else entry for entry in old]
+
+
+def _take_score(measured: Measurement, judged: Sequence[Judged], commit: str) -> None:
     score = score_of(judged, reviews())
-    measured = {
+    entry = {
         "day": datetime.now(UTC).date().isoformat(),
-        "commit": runfolder.commit(),
-        "seed": seed,
-        "seeds": seeds,
+        "commit": commit,
+        "seed": measured.seed,
+        "seeds": measured.seeds,
         "drawn": score.drawn,
         "of_executed": round(score.of_executed, 3),
         "of_all": round(score.of_all, 3),
-        "rooms": list(rooms),
+        "rooms": list(measured.rooms),
         "noticed_by": dict(Counter(checks(judged)).most_common()),
-        "note": note,
+        "note": measured.note,
     }
-    earlier = [entry for entry in recorded.read(SCORES) if entry["note"] != note]
-    recorded.write(SCORES, [*earlier, measured], lambda entry: (entry["day"], f"{entry['drawn']:06}", entry["note"]))
+    earlier = [one for one in recorded.read(SCORES) if one["note"] != measured.note]
+    recorded.write(SCORES, [*earlier, entry], lambda entry: (entry["day"], f"{entry['drawn']:06}", entry["note"]))
 
 
-def take_executed(folder: Path, rooms: Sequence[str]) -> None:
-    """Record which places some unit executes, and which functions none enters, by module of *rooms*."""
-    probed = footprints(Records(folder / "probe.jsonl", source_digest()))
+def take_executed(measured: Measurement) -> None:
+    """Record which places some unit executes, and which functions none enters, by module of its rooms."""
+    probed = footprints(measured.records("probe.jsonl"))
     modules: dict[str, list[Mutant]] = defaultdict(list)
-    for mutant in population(rooms):
+    for mutant in population(measured.rooms, measured.checkout):
         modules[mutant.path].append(mutant)
-    entries = [entry for entry in recorded.read(EXECUTED) if entry["path"].split("/")[1] not in rooms]
+    entries = [entry for entry in recorded.read(EXECUTED) if entry["path"].split("/")[1] not in measured.rooms]
     for path, mutants in modules.items():
         lines = {line for footprint in probed for line in footprint.lines.get(path, ())}
         entered = {mutant.change.function for mutant in mutants if mutant.change.line in lines}
@@ -226,9 +277,9 @@ def take_executed(folder: Path, rooms: Sequence[str]) -> None:
     recorded.write(EXECUTED, entries, lambda entry: (entry["path"],))
 
 
-def _entry(mutant: Mutant, result: Result) -> dict[str, Any]:
+def _entry(mutant: Mutant, result: Result, when: Mapping[str, str]) -> dict[str, Any]:
     change = {key: value for key, value in asdict(mutant.change).items() if key != "number"}
-    return {"room": mutant.room, "path": mutant.path, **change, **result.to_record()}
+    return {"room": mutant.room, "path": mutant.path, **change, **result.to_record(), **when}
 
 
 def main() -> int:
@@ -239,10 +290,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--note", default="", help="what had changed since the last measurement")
+    parser.add_argument("--of", type=Path, default=ROOT, metavar="CHECKOUT", help="that was measured (default: this)")
+    parser.add_argument("--later", action="store_true", help="add to what is recorded, where a mutant is noticed now")
     arguments = parser.parse_args()
     if arguments.take:
-        rooms = tuple(arguments.room) or ROOMS
-        take(arguments.take, rooms, arguments.count, arguments.seed, arguments.seeds, arguments.note)
+        about = (arguments.count, arguments.seed, arguments.seeds, arguments.note, arguments.of, arguments.later)
+        take(Measurement(arguments.take, tuple(arguments.room) or ROOMS, *about))
     PAGE.write_text(made(), encoding="utf-8")
     return 0
 

@@ -114,11 +114,9 @@ def _probed(arguments: argparse.Namespace, records: Records, until: float, termi
     wanted = [(unit.name, seed) for seed in range(1, arguments.seeds + 1) for unit in units(arguments.unit)]
     missing = set(wanted) - {(one.unit, one.seed) for one in footprints(records)}
     pace = Pace(len(missing))
-    for said in probe(records, wanted):
+    for said in probe(records, wanted, arguments.jobs, until):
         pace.done += 1
         terminal.say(f"probe {pace.line()}: {said.unit} {said.outcome} {said.cause}")
-        if time.monotonic() > until:
-            break
     return [one for one in footprints(records) if (one.unit, one.seed) in set(wanted)]
 
 

@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import Final
 
+from harness import runfolder
 from harness.mutation.choice import judges_of
 from harness.mutation.population import Mutant
 from harness.mutation.probe import Footprint
@@ -42,6 +44,11 @@ class Limits:
     seconds: float = SECONDS
     jobs: int = 1
     until: float = float("inf")
+
+
+def when_and_where() -> dict[str, str]:
+    """Of a result: the day, and the commit that ran."""
+    return {"day": datetime.now(UTC).date().isoformat(), "commit": runfolder.commit()}
 
 
 def results(records: Records) -> dict[str, Result]:
@@ -72,7 +79,7 @@ def measure(
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 result = future.result()
-                records.append(result.to_record())
+                records.append(result.to_record() | when_and_where())
                 yield result
 
 

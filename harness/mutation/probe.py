@@ -6,12 +6,16 @@ Model. Every unit is run once a seed with coverage.py. Its record has the outcom
 units that PASS judge: one that fails without a change cannot tell of a change. Lines are those of bodies, since a
 process imports every module once, whoever needs it.
 
+``jobs`` processes work at once. After ``until`` none begins.
+
 Limits. A line of several conditions counts as executed when its first one is.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,17 +56,29 @@ def footprints(records: Records) -> list[Footprint]:
     return list(found.values())
 
 
-def probe(records: Records, wanted: Sequence[tuple[str, int]]) -> Iterator[Said]:
+def probe(
+    records: Records, wanted: Sequence[tuple[str, int]], jobs: int = 1, until: float = float("inf")
+) -> Iterator[Said]:
     """Run what is *wanted* and not recorded; each is recorded before it is given."""
     known = {(footprint.unit, footprint.seed) for footprint in footprints(records)}
     missing = [one for one in wanted if one not in known]
-    while missing:
-        begun, missing = missing[:AT_ONCE], missing[AT_ONCE:]
-        for said in carry_out(Order([Run(*one, ALLOWANCE_S) for one in begun], probe=True)):
-            begun.remove((said.unit, said.seed))
-            records.append(_record(said))
-            yield said
-        missing = begun + missing  # those behind one that took the process with it
+    with ThreadPoolExecutor(jobs) as pool:
+        running: dict[Future[list[Said]], list[tuple[str, int]]] = {}
+        while running or (missing and time.monotonic() < until):
+            while missing and len(running) < jobs and time.monotonic() < until:
+                begun, missing = missing[:AT_ONCE], missing[AT_ONCE:]
+                running[pool.submit(_run, begun)] = begun
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                begun = running.pop(future)
+                for said in future.result():
+                    begun.remove((said.unit, said.seed))
+                    records.append(_record(said))
+                    yield said
+                missing = begun + missing  # those behind one that took the process with it
+
+
+def _run(runs: Sequence[tuple[str, int]]) -> list[Said]:
+    return list(carry_out(Order([Run(*one, ALLOWANCE_S) for one in runs], probe=True)))
 
 
 def _record(said: Said) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.mutation.reviewed import Review, reviews
-from scripts.detection_page import EXECUTED, MUTANTS, PAGE, SCORES, made
+from scripts.detection_page import EXECUTED, MUTANTS, PAGE, SCORES, made, merged
 from suites import recorded
 
 
@@ -24,6 +24,24 @@ def test_every_survivor_is_explained_and_nothing_else_is() -> None:
 def test_scores_and_modules_are_whole() -> None:
     assert [score["day"] for score in recorded.read(SCORES)] == sorted(score["day"] for score in recorded.read(SCORES))
     assert all(0 <= entry["executed"] <= entry["places"] for entry in recorded.read(EXECUTED))
+
+
+def test_later_judgements_add_what_is_noticed_and_take_nothing_away() -> None:
+    def entries(**kinds: str) -> list[recorded.Entry]:
+        return [{"mutant": mutant, "kind": kind, "commit": "later"} for mutant, kind in kinds.items()]
+
+    old = [entry | {"commit": "first"} for entry in entries(a="killed", b="survived", c="survived", d="unexecuted")]
+    later = entries(a="survived", b="noticed", c="survived", d="killed", other="killed")
+    assert [(entry["mutant"], entry["kind"], entry["commit"]) for entry in merged(old, later)] == [
+        ("a", "killed", "first"),
+        ("b", "noticed", "later"),
+        ("c", "survived", "first"),
+        ("d", "killed", "later"),
+    ]
+
+
+def test_every_mutant_says_when_and_at_which_commit_it_was_judged() -> None:
+    assert all(entry["day"] and entry["commit"] for entry in recorded.read(MUTANTS))
 
 
 @pytest.mark.parametrize("missing", ["is", "reason", "place"])

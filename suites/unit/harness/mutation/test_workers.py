@@ -65,3 +65,11 @@ def test_a_change_that_nobody_can_miss_and_one_that_no_client_sees(tmp_path: Pat
     assert (unanswered.kind, unanswered.cause) == ("killed", "availability/not-recovered")
     unseen = judged(planted("head.flushes +="), probed, 60)
     assert (unseen.kind, unseen.runs, unseen.same) == ("survived", 1, 1)
+
+
+def test_probes_in_several_processes_are_all_recorded_and_none_begins_after_the_time(tmp_path: Path) -> None:
+    records = Records(tmp_path / "probe.jsonl", "s")
+    wanted = [(UNIT, seed) for seed in range(1, 9)]
+    assert list(probe(records, wanted, until=0.0)) == []
+    assert {said.seed for said in probe(records, wanted, jobs=2)} == {seed for _, seed in wanted}
+    assert sorted((one.unit, one.seed) for one in footprints(records)) == wanted
