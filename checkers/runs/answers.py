@@ -89,10 +89,10 @@ def _steps(history: History) -> dict[tuple[str, int, int], list[_Try]]:
 
 
 def _judged(facts: RunFacts, tries: list[_Try]) -> Anomaly | None:
-    first = tries[0]
-    if _is_in_time(tries, _due_ns(facts, first)):
+    first, due_ns = tries[0], _due_ns(facts, tries[0])
+    if _is_in_time(tries, due_ns):
         return None
-    wrong = next(one for one in reversed(tries) if not one.is_right)
+    wrong = _proof(tries, due_ns)
     bound = f"within {seconds(first.said['within_ns'])}" if first.said["within_ns"] else "at once"
     sentence = (
         f"In round {first.said['round']} of the dialogue {first.said['dialogue']}, {first.node} was asked "
@@ -110,6 +110,13 @@ def _is_in_time(tries: list[_Try], due_ns: int) -> bool:
         return first.is_right
     after = next((one for one in tries if one.invoke_ns > due_ns), None)
     return after is None or (after.is_right and after.invoke_ns <= due_ns + TRY_NS)
+
+
+def _proof(tries: list[_Try], due_ns: int) -> _Try:
+    """The first that was wrong when it had to be right; later ones may be wrong for what came of it. Where the right
+    answer came late: the last before it."""
+    wrong = [one for one in tries if not one.is_right]
+    return next((one for one in wrong if one.invoke_ns >= due_ns), wrong[-1])
 
 
 def _words(value: Any) -> str:

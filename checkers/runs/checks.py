@@ -22,6 +22,7 @@ from checkers.runs.accounting import check_accounting
 from checkers.runs.acknowledged import check_promised
 from checkers.runs.answers import check_answers, has_answers
 from checkers.runs.availability import check_availability
+from checkers.runs.avoidance import check_avoidance, has_avoidance
 from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
 from checkers.runs.delays import check_delays, has_delays
 from checkers.runs.elections import check_elections, has_elections
@@ -60,6 +61,7 @@ CHECKS: Final[dict[str, Check]] = {
     "replicas": check_replicas,
     "availability": check_availability,
     "routes": check_routes,
+    "avoidance": check_avoidance,
     "elections": check_elections,
     "member-logs": check_member_logs,
     "quorum-waits": check_quorum_waits,
@@ -93,6 +95,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "slave-lag": lambda history, _: "end" in history.ops.f.values,
     "propagation": lambda history, _: any(act.shows or not act.name for act in acts_of(history)),
     "answers": has_answers,
+    "avoidance": has_avoidance,
     "elections": has_elections,
     "member-logs": has_member_logs,
     "quorum-waits": has_quorum_waits,

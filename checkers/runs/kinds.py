@@ -43,6 +43,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "replicas": ("replica-differs", "replica-missing", "replica-ahead", "unreplicated-ok"),
     "availability": ("not-recovered", "others-down"),
     "routes": ("stale-route", "dropped-early"),
+    "avoidance": ("used-while-resting", "worse-than-others", "not-used-again"),
     "elections": (
         "two-leaders",
         "term-went-back",

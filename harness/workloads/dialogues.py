@@ -47,7 +47,8 @@ def is_done(answer: Command) -> str:
 @dataclass(frozen=True)
 class Ask:
     """One request. ``within_ns``: how long the answer may be another at first; 0: not at all. ``orders``: it changes
-    something that a second one would change again. ``about``: another node, whose word is passed on."""
+    something that a second one would change again. ``about``: another node, whose word is passed on. ``timeout_ns``: no
+    answer comes after that."""
 
     name: str
     node: str
@@ -58,6 +59,7 @@ class Ask:
     within_ns: int = 0
     orders: bool = False
     about: str = ""
+    timeout_ns: int = QUERY_TIMEOUT_NS
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class DialoguePart:
                 env.set_timer(self._tick, AGAIN_NS)
 
         self._host.in_flight += 1
-        self._host.remoting.call(env, step.address, step.request, QUERY_TIMEOUT_NS, answered, close_on_timeout=True)
+        self._host.remoting.call(env, step.address, step.request, step.timeout_ns, answered, close_on_timeout=True)
 
     def _after(self, env: Environment, *, is_right: bool, answer: Command) -> None:
         if is_right:

@@ -1,4 +1,4 @@
-"""The dialogue ``nameserver-tables``: entries and settings of a NameServer are put, read, changed and deleted.
+"""The dialogues ``nameserver-tables`` and ``nameserver-entries``: what NameServers are told to keep for others.
 
 Question: does a NameServer tell what it was told last, and nothing that was taken away?
 
@@ -67,11 +67,11 @@ class _Round:
             f"the entry {key}", Code.GET_KV_CONFIG, fields, must, lambda answer: answer.fields["value"], of=server
         )
 
-    def _listed(self, server: str, must: Any) -> Ask:
+    def _listed(self, server: str, must: Any, space: str = "") -> Ask:
         return self._desk.ask(
             "all entries",
             Code.GET_KVLIST_BY_NAMESPACE,
-            {"namespace": self._space},
+            {"namespace": space or self._space},
             must,
             lambda answer: read_json(answer.body, KVTable).table,
             of=server,
@@ -81,3 +81,22 @@ class _Round:
 def _setting(answer: Command) -> str:
     lines = dict(line.split("=", 1) for line in answer.body.decode().splitlines() if "=" in line)
     return lines[SETTING]
+
+
+def entries(host: PartHost) -> DialoguePart:
+    """Operator ``nameserver-entries``."""
+    return DialoguePart(host, "nameserver-entries", lambda env, number: _KeptRound(host, number).steps())
+
+
+class _KeptRound(_Round):
+    """Entries alone, of which each round leaves some, and looks at what the one before it has left."""
+
+    def steps(self) -> Dialogue:
+        for server in self._desk.stage.nameservers:
+            if self._number:
+                yield self._listed(server, {"kept": str(self._number - 1)}, f"entries-{self._number - 1}")
+            for key in ("gone", "kept"):
+                yield self._put(server, key, "first")
+            yield self._put(server, "kept", str(self._number))
+            yield self._delete(server, "gone")
+            yield self._listed(server, {"kept": str(self._number)})

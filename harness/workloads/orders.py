@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, is_done
+from harness.workloads.measuring import QUERY_TIMEOUT_NS
 from harness.workloads.parts import PartHost
 from reference_impl.wire.bodies import SubscriptionGroupConfig, TopicConfigTable, TopicList, TopicRouteData
 from reference_impl.wire.codes import RequestCode
@@ -49,11 +50,12 @@ class Desk:
         orders: bool = False,
         of: str = "",
         about: str = "",
+        timeout_ns: int = QUERY_TIMEOUT_NS,
     ) -> Ask:
         """One request to the master, or to the NameServer *of*; *about*: the node whose state the answer tells."""
         request = Command(code, {key: _text(value) for key, value in fields.items()}, body)
         node, address = (of, self.stage.nameservers[of]) if of else (self.master.node, self.master.address)
-        return Ask(name, node, address, request, must, read or is_done, within_ns, orders, about)
+        return Ask(name, node, address, request, must, read or is_done, within_ns, orders, about, timeout_ns)
 
     def make_topic(self, queues: int, flag: int = 0) -> Ask:
         """17."""

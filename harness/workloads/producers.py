@@ -49,6 +49,7 @@ from reference_impl.client import (
 )
 from reference_impl.client.client import Part
 from reference_impl.environment import SECOND, Address, Environment
+from reference_impl.node import plant_in_client
 
 IN_FLIGHT_MAX: Final = 32
 STORED: Final = ("ok", "weak")
@@ -372,7 +373,7 @@ class ProducerWorkload:
 
     def _make_life(self, number: int) -> Life:
         stage, name = self.stage, self._names[number]
-        record = AttemptRecorder(stage, name)
+        record = self._make_record(name)
         settings = ClientSettings(
             ip=stage.backend.host(name), nameservers=tuple(stage.nameservers.values()), instance=name
         )
@@ -380,7 +381,11 @@ class ProducerWorkload:
         producer = self._make_producer(client)
         application = self._make_application(producer, record, number)
         client.parts.append(application)
+        plant_in_client(client, stage.defects)
         return Life(client, application)
+
+    def _make_record(self, name: str) -> AttemptRecorder:
+        return AttemptRecorder(self.stage, name)
 
     def _make_application(self, producer: Producer, record: AttemptRecorder, number: int) -> Application:
         return self.application(self.stage, producer, record, number, self.counts)

@@ -92,6 +92,13 @@ LOADS: Final[dict[str, LoadRow]] = {
         LoadRow("log", "producers that never retry, consumers that pull; everything is recorded", ".log:LogWorkload"),
         LoadRow("batch", "the same, but producers send four messages in one request", ".batches:BatchWorkload"),
         LoadRow("producer", "RocketMQ's own producers, with their retries", ".producers:ProducerWorkload", "producers"),
+        LoadRow(
+            "producer-avoiding",
+            "the same, with their avoidance of brokers that were slow or failed",
+            ".avoiding:AvoidingWorkload",
+            "producers",
+        ),
+        LoadRow("producer-avoiding-5x", "the same, as 5.x does it", ".avoiding:Avoiding5xWorkload", "producers"),
         LoadRow("group", "the producers of log, and consumer groups that commit offsets", ".group:GroupWorkload"),
         LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload", AGAIN),
         LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload", AGAIN),
@@ -177,6 +184,12 @@ OPERATORS: Final[dict[str, Companion]] = {
             ".nameserver_tables:tables",
             is_alone=True,
         ),
+        Companion(
+            "nameserver-entries", "entries that outlive a NameServer", ".nameserver_tables:entries", is_alone=True
+        ),
+        Companion("registrations", "made-up brokers come, move and go", ".registrations:registrations", is_alone=True),
+        Companion("registrations-5x", "the same, as 5.x has it", ".registrations:registrations_5x", is_alone=True),
+        Companion("figures", "what a broker tells of itself and of its clients", ".figures:figures", is_alone=True),
         Companion("acting", "a slave acts as its dead master, until that is back", ".acting:acting", is_alone=True),
         Companion("wishes", "members of groups wish, and are given what they want", ".wishes:wishes", is_alone=True),
     )

@@ -263,10 +263,11 @@ class Sends:
             is_busy = status is PutStatus.OS_PAGE_CACHE_BUSY and self._state.config.is_5x
             code = ResponseCode.SYSTEM_BUSY if is_busy else PUT_CODES[status]
             return Command(code, self._fields, remark=remark)
-        counters.messages_put += len(result.physical_offsets)
-        counters.bytes_put += len(put.body)
         places = result.physical_offsets
-        self._state.rates.put(put.topic, len(places), result.end_offset - places[0])
+        size = result.end_offset - places[0]
+        counters.messages_put += len(places)
+        counters.bytes_put += size
+        self._state.rates.put(put.topic, len(places), size)
         prefix = self._id_prefix
         fields = {
             "msgId": ",".join([f"{prefix}{offset:016X}" for offset in result.physical_offsets]),

@@ -16,6 +16,10 @@ LEAST: dict[str, tuple[int, int]] = {
     "group-is-sent-back-in-time": (1, 40),
     "nameservers-tell-what-they-were-told": (5, 34),
     "slave-acts-as-its-dead-master": (1, 22),
+    "broker-tells-its-figures": (1, 60),
+    "nameservers-keep-entries": (20, 10),
+    "made-up-brokers-come-and-go": (2, 70),
+    "made-up-brokers-of-5x-come-and-go": (2, 70),
 }
 """Scenario → rounds, and steps of a round, at least."""
 

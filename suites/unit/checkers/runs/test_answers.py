@@ -61,6 +61,16 @@ def test_the_sentence_says_who_was_asked_what_and_what_it_showed() -> None:
     assert 'it showed "no"' in anomaly.sentence
 
 
+@pytest.mark.parametrize(
+    ("within_ms", "shown", "at"),
+    [(0, "first", "0.001 s"), (3_000, "third", "5.001 s")],
+)
+def test_the_first_answer_that_had_to_be_right_is_quoted(within_ms: int, shown: str, at: str) -> None:
+    tries = [(0, "first"), (1_000, "second"), (5_000, "third"), (9_000, "fourth")]
+    (anomaly,) = judged(*tries, within_ms=within_ms).anomalies
+    assert f'at {at} it showed "{shown}"' in anomaly.sentence
+
+
 @pytest.mark.parametrize(("right_ms", "outcome"), [(20_000, PASS), (60_000, FAIL)])
 def test_a_node_that_died_meanwhile_has_time_to_come_back(right_ms: int, outcome: Outcome) -> None:
     tries = [(5_000, "no"), (right_ms, "yes")]
