@@ -75,6 +75,17 @@ def test_seconds_are_not_overspent_but_by_a_single_judge() -> None:
     assert names(judges_of(mutant(), probed[1:2], 10)) == ["dear"]
 
 
+def test_those_that_execute_most_of_the_module_are_asked_in_turn_with_the_cheapest() -> None:
+    probed = [
+        footprint("a × kill", 1),
+        footprint("b × pause", 2),
+        footprint("about it", 8, range(1, 9)),
+        footprint("another", 9, range(3, 7)),
+    ]
+    assert names(judges_of(mutant(), probed, 100)) == ["a × kill", "about it", "b × pause", "another"]
+    assert names(judges_of(mutant(), probed, 9)) == ["a × kill", "about it"]
+
+
 def test_units_that_do_not_execute_the_line_or_fail_anyway_judge_nothing() -> None:
     probed = [footprint("elsewhere", 1, [4]), footprint("fails", 1, outcome="FAIL"), footprint("good", 9)]
     assert names(judges_of(mutant(), probed, 100)) == ["good"]
