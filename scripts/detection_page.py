@@ -10,6 +10,7 @@ survivors. The page is made of these.
     python scripts/detection_page.py --take DIR    first record what ``mqchaos mutate --out DIR`` measured
     … --take DIR --room NAME                       of one room alone; what is recorded of others stays
     … --take DIR --of CHECKOUT                     of sources as they are there, not here
+    … --take DIR --some-units                      probed were some units, not all
     … --take DIR --later                           of some mutants once more: see below
 
 A measurement takes hours, and what it teaches is mended meanwhile. ``--later`` adds to it what mutants came to that
@@ -215,6 +216,7 @@ class Measurement:
     note: str
     checkout: Path = ROOT
     is_later: bool = False
+    is_partial: bool = False
 
     def records(self, name: str) -> Records:
         return Records(self.folder / name, source_digest(self.checkout))
@@ -262,18 +264,23 @@ def _take_score(measured: Measurement, judged: Sequence[Judged], commit: str) ->
 
 
 def take_executed(measured: Measurement) -> None:
-    """Record which places some unit executes, and which functions none enters, by module of its rooms."""
+    """Record which places some unit executes, and which functions none enters, by module of its rooms. Where some units
+    alone were probed, what is recorded of the others before stays."""
     probed = footprints(measured.records("probe.jsonl"))
+    known = {entry["path"]: entry for entry in recorded.read(EXECUTED)}
     modules: dict[str, list[Mutant]] = defaultdict(list)
     for mutant in population(measured.rooms, measured.checkout):
         modules[mutant.path].append(mutant)
-    entries = [entry for entry in recorded.read(EXECUTED) if entry["path"].split("/")[1] not in measured.rooms]
+    entries = [entry for entry in known.values() if entry["path"].split("/")[1] not in measured.rooms]
     for path, mutants in modules.items():
         lines = {line for footprint in probed for line in footprint.lines.get(path, ())}
         entered = {mutant.change.function for mutant in mutants if mutant.change.line in lines}
-        never = sorted({mutant.change.function for mutant in mutants} - entered)
+        never = {mutant.change.function for mutant in mutants} - entered
         reached = sum(mutant.change.line in lines for mutant in mutants)
-        entries.append({"path": path, "places": len(mutants), "executed": reached, "never": never})
+        if measured.is_partial and path in known:
+            never &= {*known[path]["never"]}
+            reached = max(reached, min(known[path]["executed"], len(mutants)))
+        entries.append({"path": path, "places": len(mutants), "executed": reached, "never": sorted(never)})
     recorded.write(EXECUTED, entries, lambda entry: (entry["path"],))
 
 
@@ -292,10 +299,11 @@ def main() -> int:
     parser.add_argument("--note", default="", help="what had changed since the last measurement")
     parser.add_argument("--of", type=Path, default=ROOT, metavar="CHECKOUT", help="that was measured (default: this)")
     parser.add_argument("--later", action="store_true", help="add to what is recorded, where a mutant is noticed now")
+    parser.add_argument("--some-units", action="store_true", help="not all units were probed")
     arguments = parser.parse_args()
     if arguments.take:
         about = (arguments.count, arguments.seed, arguments.seeds, arguments.note, arguments.of, arguments.later)
-        take(Measurement(arguments.take, tuple(arguments.room) or ROOMS, *about))
+        take(Measurement(arguments.take, tuple(arguments.room) or ROOMS, *about, arguments.some_units))
     PAGE.write_text(made(), encoding="utf-8")
     return 0
 
