@@ -48,6 +48,7 @@ from checkers.runs.routes import check_routes
 from checkers.runs.slave_lag import check_slave_lag
 from checkers.runs.slave_reads import check_freshness, has_slave_reads
 from checkers.runs.slave_refusals import check_slaves
+from checkers.runs.store_waits import check_store_waits, has_store_waits
 from checkers.runs.suggestions import check_suggestions, has_suggestions
 from checkers.runs.transactions import check_transactions, has_transactions
 from checkers.verdict import Outcome, Verdict, guarded
@@ -65,6 +66,7 @@ CHECKS: Final[dict[str, Check]] = {
     "elections": check_elections,
     "member-logs": check_member_logs,
     "quorum-waits": check_quorum_waits,
+    "store-waits": check_store_waits,
     "masters": check_masters,
     "slave-lag": check_slave_lag,
     "propagation": check_propagation,
@@ -99,6 +101,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "elections": has_elections,
     "member-logs": has_member_logs,
     "quorum-waits": has_quorum_waits,
+    "store-waits": has_store_waits,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),

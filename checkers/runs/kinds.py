@@ -59,6 +59,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "member-logs": ("logs-differ", "log-malformed", "term-behind", "not-noted", "not-forced"),
     "quorum-waits": ("gave-up-waiting",),
+    "store-waits": ("kept-waiting",),
     "masters": ("self-promoted",),
     "slave-lag": ("slave-behind", "reconnected-unexpectedly"),
     "propagation": ("not-shown", "gone-again", "table-lost"),

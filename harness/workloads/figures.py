@@ -42,6 +42,8 @@ OVER_NS: Final = 85 * SECOND
 """The window of a minute, and the samples at both its ends."""
 SILENCE_NS: Final = 10 * SECOND
 """How long a broker waits for a client that it has handed a question to."""
+UNFLUSHED_MAX: Final = 128 << 10
+"""What a load of some kilobytes a second brings in ten seconds, after which everything is flushed."""
 SETTING: Final = "transactionCheckMax"
 RESERVED: Final = ("SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "TBW102", "OFFSET_MOVED_EVENT")
 
@@ -70,9 +72,7 @@ RULES: Final[Mapping[str, Callable[[Table], bool]]] = {
     "what is to be dispatched is in the log": lambda t: (
         0 <= int(t["dispatchBehindBytes"]) <= int(t["commitLogMaxOffset"])
     ),
-    "what is to be flushed is in the log": lambda t: (
-        0 <= _bytes(t["remainHowManyDataToFlush"]) <= int(t["commitLogMaxOffset"])
-    ),
+    "little is to be flushed": lambda t: 0 <= _bytes(t["remainHowManyDataToFlush"]) <= UNFLUSHED_MAX,
     "the oldest message is from after the epoch": lambda t: int(t["earliestMessageTimeStamp"]) > 0,
     "messages are counted alike": lambda t: t["msgPutTotalTodayNow"] == t["putMessageTimesTotal"],
     "days begin with less than there is now": lambda t: (

@@ -1,7 +1,7 @@
 """The dialogue ``lookups``: messages are found by key, by time and by place, those and no others.
 
 Question: an application asks for the messages of an order, or where in a queue this morning is. Is it given all of
-them, none of anybody else's, and the right place?
+them, none of anybody else's, and the right place? Do messages have the properties that they were sent with?
 
 Model. A round sends messages with keys to the only queue of its topic, in two halves with some seconds between them,
 each message with keys of its own, one of its half and one of all. Asked is
@@ -55,7 +55,8 @@ class _Round:
         yield from self._half(1)
         yield from desk.extent(0, 0, 2 * HALF)
         for number in range(2 * HALF):  # one by one: no answer goes beyond a file of the queue
-            answer = yield desk.pull(self._text(number), lambda answer: bodies(answer)[0], offset=number)
+            must = [self._text(number), self._properties(number)]
+            answer = yield desk.pull(must, _first, offset=number)
             self._records.append(decode_records(answer.body)[0])
         yield from self._by_key()
         yield from self._by_time()
@@ -66,11 +67,20 @@ class _Round:
 
     def _half(self, half: int) -> Dialogue:
         for number in range(half * HALF, (half + 1) * HALF):
-            keys = f"own{number} half{half} everybody"
-            properties = {"KEYS": keys, "TAGS": TAGS[number % len(TAGS)], "UNIQ_KEY": f"{self._desk.topic}-U{number}"}
-            answer = yield self._desk.send(0, self._text(number), number, properties)
+            answer = yield self._desk.send(0, self._text(number), number, self._properties(number))
             self._places.append(parse_message_id(answer.fields["msgId"])[1])
             yield Rest(APART_NS)
+
+    def _properties(self, number: int) -> dict[str, str]:
+        """The later the message, the more: a table in Java grows with the thirteenth."""
+        keys = f"own{number} half{number // HALF} everybody"
+        own = {f"own-{place}": "x" * (place + 1) for place in range(number)}
+        return {
+            "KEYS": keys,
+            "TAGS": TAGS[number % len(TAGS)],
+            "UNIQ_KEY": f"{self._desk.topic}-U{number}",
+            **own,
+        }
 
     # Asked -----------------------------------------------------------------------------------------------------------
 
@@ -149,6 +159,13 @@ class _Round:
             fields = {"topic": desk.topic, "queueId": 0, "index": number, "count": 1}
             must = [0, 2 * HALF, [[place, tags_code(TAGS[number % len(TAGS)])]]]
             yield desk.ask("the unit of the queue", Code.QUERY_CONSUME_QUEUE, fields, must, _units)
+
+
+def _first(answer: Command) -> list[Any]:
+    """Body and properties of the first message, but for what a broker adds or leaves out."""
+    record = decode_records(answer.body)[0]
+    properties = {name: text for name, text in record.property_map().items() if name not in ("CLUSTER", "WAIT")}
+    return [record.body.decode(), properties]
 
 
 def _units(answer: Command) -> list[Any]:

@@ -10,7 +10,8 @@ Model. A round has a topic of one queue and one member, a client of its own, whi
     goes back  222 to the instant of a drawn message: from there on everything is given once more
     refused    a message that the listener refuses comes again, and the offset goes on: once while the
                broker may not write (25), which takes nothing back then, once as it is
-    leaves     the member stops: the broker knows nobody of the group
+    leaves     the member stops as soon as it was given one more: the broker knows nobody of the group, and where it
+               stood
 
 Limits. One member, so no queue changes hands.
 """
@@ -81,8 +82,9 @@ class _Member:
             self._stage.backend.add_client(self.name, self.client)
 
     def leave(self) -> None:
-        """The consumer stops; the client stays."""
+        """The consumer stops; the client stays, and its next heartbeat names nobody."""
         self._stage.backend.step(self.name, self.consumer.stop)
+        self.client.parts.clear()
 
     def _listen(self, env: Environment, message: PulledMessage) -> bool:
         text = message.body.decode()
@@ -106,11 +108,12 @@ class _Round:
         yield from self._goes_back(stored_ms)
         yield from self._is_refused()
         yield from self._comes_again(COUNT + 1)
+        yield from self._one_more(COUNT + 2)
         self._member.leave()
         yield self._status("SYSTEM_ERROR", within_ns=SOON_NS)
         fields = {"consumerGroup": desk.group}
         yield desk.ask("who is in the group", Code.GET_CONSUMER_CONNECTION_LIST, fields, "CONSUMER_NOT_ONLINE")
-        yield desk.committed(desk.group, 0, COUNT + 2)
+        yield desk.committed(desk.group, 0, COUNT + 3)
 
     def _send(self, number: int) -> Ask:
         text = f"{self._desk.topic} {number}"
@@ -210,3 +213,9 @@ class _Round:
         yield desk.committed(desk.group, 0, number + 1, within_ns=OFFSET_NS)
         self._member.refuses.discard(text)
         yield Look("given again", self._member.name, 2, lambda: given[text], RETRIED_NS)
+
+    def _one_more(self, number: int) -> Dialogue:
+        """Given, and not told yet: offsets are told every five seconds, and when a queue is let go."""
+        text, given = f"{self._desk.topic} {number}", self._member.given
+        yield self._send(number)
+        yield Look("given", self._member.name, 1, lambda: given[text], COMES_NS)

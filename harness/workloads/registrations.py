@@ -22,7 +22,7 @@ nobody's, so that ids that change are told to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.workloads.dialogues import Ask, Dialogue, DialoguePart, Rest
@@ -38,6 +38,8 @@ from reference_impl.wire.registration import write_registration
 
 NOWHERE: Final = "TOPIC_NOT_EXIST"
 READ, BOTH = 4, 6
+OLD_VERSION: Final = 400
+"""The last one that reads numbers for keys: 4.9.3 and before."""
 EXPIRES_S: Final = 20
 """``brokerChannelExpiredTime`` of the scenarios."""
 SCAN_S: Final = 10
@@ -205,6 +207,27 @@ class _Round:
         yield self._in_cluster({a: {0: 1, 1: 2}})
         yield self._topics([topic, f"{topic}-own"])
         yield self._listed([topic, f"{topic}-own"])
+        yield from self._read_by()
+
+    def _read_by(self) -> Dialogue:
+        """105 for old clients, which read a number without quotes where JSON wants a text; and the order of a topic,
+        which is shown where the NameServer is told to."""
+        topic = self._topic
+        for version, key in ((OLD_VERSION, '"brokerAddrs":{0:'), (OLD_VERSION + 1, '"brokerAddrs":{"0":')):
+            step = self._ask(
+                f"the route as {version} reads it", Code.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, True, _has(key)
+            )
+            step.request.version = version
+            yield step
+        order = {"namespace": "ORDER_TOPIC_CONFIG", "key": topic}
+        text = f"{self._a}:4"
+        yield self._ask("put its order", Code.PUT_KV_CONFIG, {**order, "value": text})
+        for is_shown in (True, False):
+            body = f"orderMessageEnable={str(is_shown).lower()}\n".encode()
+            yield self._ask("whether orders are shown", Code.UPDATE_NAMESRV_CONFIG, {}, body=body)
+            must = text if is_shown else ""
+            yield self._ask("the order in the route", Code.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, must, _order)
+        yield self._ask("delete its order", Code.DELETE_KV_CONFIG, order)
 
     def _of_slave(self) -> Topics:
         """A slave's table: nobody looks at it."""
@@ -422,6 +445,14 @@ def _queues(topic: str, to_read: int, to_write: int, flag: int = 0) -> dict[str,
 
 def _told_of_master(answer: Command) -> dict[str, str]:
     return {name: answer.fields[name] for name in ("masterAddr", "haServerAddr") if answer.fields.get(name)}
+
+
+def _has(text: str) -> Callable[[Command], bool]:
+    return lambda answer: text in answer.body.decode()
+
+
+def _order(answer: Command) -> str:
+    return str(parse_lenient(answer.body).get("orderTopicConf") or "")
 
 
 def _names(answer: Command) -> list[str]:

@@ -189,6 +189,8 @@ OPERATORS: Final[dict[str, Companion]] = {
         ),
         Companion("registrations", "made-up brokers come, move and go", ".registrations:registrations", is_alone=True),
         Companion("registrations-5x", "the same, as 5.x has it", ".registrations:registrations_5x", is_alone=True),
+        Companion("admin-client", "our own client for administration", ".admin_client:admin_client", is_alone=True),
+        Companion("halves", "halves that end well, wrongly, or not at all", ".halves:halves", is_alone=True),
         Companion("figures", "what a broker tells of itself and of its clients", ".figures:figures", is_alone=True),
         Companion("acting", "a slave acts as its dead master, until that is back", ".acting:acting", is_alone=True),
         Companion("wishes", "members of groups wish, and are given what they want", ".wishes:wishes", is_alone=True),
