@@ -14,8 +14,9 @@ survivors. The page is made of these.
     … --take DIR --later                           of some mutants once more: see below
 
 A measurement takes hours, and what it teaches is mended meanwhile. ``--later`` adds to it what mutants came to that
-were judged once more, with what there is now: one that is noticed then counts as noticed, every other stays as it was.
-Every mutant has the day and the commit at which it was judged, and the page says how many are of which.
+were judged once more, with what there is now: one that is noticed then counts as noticed, one that is executed for the
+first time as executed, every other stays as it was. Every mutant has the day and the commit at which it was judged, and
+the page says how many are of which.
 
 Limits. Only what is measured on those sources as they are is taken: records of others stay where they are. A mutant
 that was noticed at one commit is taken to be noticed at later ones.
@@ -240,9 +241,13 @@ def take(measured: Measurement) -> None:
 
 
 def merged(old: Iterable[recorded.Entry], later: Iterable[recorded.Entry]) -> list[recorded.Entry]:
-    """*old*, and of those that were judged again and noticed what is new."""
-    noticed = {entry["mutant"]: entry for entry in later if entry["kind"] in KILLS}
-    return [noticed.get(entry["mutant"], entry) if entry["kind"] not in KILLS else entry for entry in old]
+    """*old*, and of those that were judged again what is more than it was: executed, or noticed."""
+    again = {entry["mutant"]: entry for entry in later}
+    return [max(entry, again.get(entry["mutant"], entry), key=_rank) for entry in old]
+
+
+def _rank(entry: recorded.Entry) -> int:
+    return 2 if entry["kind"] in KILLS else 1 if entry["kind"] == "survived" else 0
 
 
 def _take_score(measured: Measurement, judged: Sequence[Judged], commit: str) -> None:

@@ -30,13 +30,17 @@ def test_later_judgements_add_what_is_noticed_and_take_nothing_away() -> None:
     def entries(**kinds: str) -> list[recorded.Entry]:
         return [{"mutant": mutant, "kind": kind, "commit": "later"} for mutant, kind in kinds.items()]
 
-    old = [entry | {"commit": "first"} for entry in entries(a="killed", b="survived", c="survived", d="unexecuted")]
-    later = entries(a="survived", b="noticed", c="survived", d="killed", other="killed")
+    old = [
+        entry | {"commit": "first"}
+        for entry in entries(a="killed", b="survived", c="survived", d="unexecuted", e="unexecuted")
+    ]
+    later = entries(a="survived", b="noticed", c="survived", d="killed", e="survived", other="killed")
     assert [(entry["mutant"], entry["kind"], entry["commit"]) for entry in merged(old, later)] == [
         ("a", "killed", "first"),
         ("b", "noticed", "later"),
         ("c", "survived", "first"),
         ("d", "killed", "later"),
+        ("e", "survived", "later"),
     ]
 
 
