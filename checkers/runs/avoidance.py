@@ -103,6 +103,7 @@ class _Broker:
 class _Wrong:
     kind: str
     ns: int
+    op: int
     words: str
 
 
@@ -124,7 +125,7 @@ class _Producer:
         elif step == TRIED:
             self._measures(ns, detail, STRATEGIES[detail["line"]])
         elif detail["number"] == 1 or STRATEGIES[detail["line"]].is_plain:
-            self._judges(ns, detail["broker"], STRATEGIES[detail["line"]])
+            self._judges(ns, detail["op"], detail["broker"], STRATEGIES[detail["line"]])
 
     def _measures(self, ns: int, detail: dict[str, Any], strategy: Strategy) -> None:
         took_ms = detail["ms"]
@@ -134,7 +135,7 @@ class _Producer:
         self.returns += is_back and not rest_ms
         self.measured[detail["broker"]] = _Broker(took_ms, ns + rest_ms * MS, 0 if rest_ms else -1)
 
-    def _judges(self, ns: int, broker: str, strategy: Strategy) -> None:
+    def _judges(self, ns: int, op: int, broker: str, strategy: Strategy) -> None:
         self.attempts += 1
         chosen = self.measured.get(broker, _Broker())
         known = {name: self.measured.get(name, _Broker()) for name in self.brokers}
@@ -143,27 +144,27 @@ class _Producer:
             left_s, took = (chosen.until_ns - ns) / 1e9, f"its last attempt took {chosen.latency_ms} ms"
             about = f"{broker}, which had to rest {left_s:.3f} s more ({took})"
             if others:
-                self._is_wrong("used-while-resting", ns, f"tried {about}, though {others[0]} was there")
+                self._is_wrong("used-while-resting", ns, op, f"tried {about}, though {others[0]} was there")
             elif strategy.is_plain and self._is_worse(ns, broker):
-                self._is_wrong("worse-than-others", ns, f"tried {about}, though more than half of all were better")
+                self._is_wrong("worse-than-others", ns, op, f"tried {about}, though more than half of all were better")
         for name, one in known.items():
-            self._passes_over(ns, name, one, name == broker)
+            self._passes_over(ns, op, name, one, name == broker)
 
     def _is_worse(self, ns: int, broker: str) -> bool:
         """All that were measured, the best first; the better half may be used, a single one always."""
         ranked = sorted(_badness(one, ns) for one in self.measured.values())
         return len(ranked) > 1 and _badness(self.measured[broker], ns) > ranked[len(ranked) // 2 - 1]
 
-    def _passes_over(self, ns: int, name: str, one: _Broker, is_chosen: bool) -> None:
+    def _passes_over(self, ns: int, op: int, name: str, one: _Broker, is_chosen: bool) -> None:
         if one.passed_over < 0 or ns < one.until_ns + MS:
             return
         one.passed_over = 0 if is_chosen else one.passed_over + 1
         if one.passed_over > TRIES:
             words = f"made {one.passed_over} attempts elsewhere since {name} had to rest no more"
-            self._is_wrong("not-used-again", ns, words)
+            self._is_wrong("not-used-again", ns, op, words)
 
-    def _is_wrong(self, kind: str, ns: int, words: str) -> None:
-        self.wrong.setdefault(kind, _Wrong(kind, ns, words))
+    def _is_wrong(self, kind: str, ns: int, op: int, words: str) -> None:
+        self.wrong.setdefault(kind, _Wrong(kind, ns, op, words))
 
 
 def _badness(one: _Broker, ns: int) -> tuple[bool, int, int]:
@@ -173,4 +174,4 @@ def _badness(one: _Broker, ns: int) -> tuple[bool, int, int]:
 def _anomalies(facts: RunFacts, name: str, producer: _Producer) -> Iterator[Anomaly]:
     for wrong in producer.wrong.values():
         sentence = f"{name} {wrong.words}, at {facts.clock(wrong.ns)}."
-        yield Anomaly(wrong.kind, sentence, (), {"client": name})
+        yield Anomaly(wrong.kind, sentence, (wrong.op,), {"client": name})

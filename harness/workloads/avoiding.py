@@ -3,8 +3,8 @@
 Question: to which brokers do attempts go after one was slow or failed, and for how long?
 
 Model. The load ``producer``, whose clients have the latency strategy of their release line. Each attempt leaves two
-notes of its client: ``try`` with broker and number when it leaves, ``tried`` with the milliseconds that it took when it
-has ended. What must have come of them, :mod:`checkers.runs.avoidance` says.
+notes of its client: ``try`` with broker, number and op when it leaves, ``tried`` with the milliseconds that it took
+when it has ended. What must have come of them, :mod:`checkers.runs.avoidance` says.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ class TellingRecorder(AttemptRecorder):
         self._line = line
 
     def on_try(self, env: Environment, send: int, number: int, queue: MessageQueue, address: Address) -> None:
-        detail = {"broker": queue.broker_name, "number": number, "line": self._line}
-        self._recorder.event("note", node=self._name, step="try", detail=detail)
         super().on_try(env, send, number, queue, address)
+        op = self._sends[send].attempt_op
+        detail = {"broker": queue.broker_name, "number": number, "line": self._line, "op": op}
+        self._recorder.event("note", node=self._name, step="try", detail=detail)
 
     def on_attempt(self, env: Environment, attempt: Attempt) -> None:
         detail = {

@@ -24,7 +24,8 @@ class Notes:
         self._note(ms, "routes", brokers={broker: list(ids) for broker in brokers})
 
     def tries(self, ms: int, broker: str, number: int = 1) -> None:
-        self._note(ms, "try", broker=broker, number=number, line=self.line)
+        op = self.build.op("produce", ms, ms + 1, "SEND_OK")
+        self._note(ms, "try", broker=broker, number=number, line=self.line, op=op)
 
     def tried(self, ms: int, broker: str, took_ms: int, stored: bool = True) -> None:
         self._note(ms, "tried", broker=broker, number=1, line=self.line, ms=took_ms, stored=stored)
@@ -157,3 +158,4 @@ def test_the_sentence_says_who_tried_whom_and_who_was_there() -> None:
         "client-1 tried a, which had to rest 119.900 s more (its last attempt took 2000 ms)"
     )
     assert "b was there" in anomaly.sentence
+    assert anomaly.ops == (0,)
