@@ -19,6 +19,7 @@ from reference_impl.client import Client
 from reference_impl.defects.acknowledging import ACKNOWLEDGING
 from reference_impl.defects.administering import ADMINISTERING
 from reference_impl.defects.appending import APPENDING
+from reference_impl.defects.avoiding import AVOIDING
 from reference_impl.defects.catching_up import CATCHING_UP
 from reference_impl.defects.consuming_in_order import CONSUMING_IN_ORDER
 from reference_impl.defects.defect import Defect, Kind, Plantable, StoreDefect
@@ -43,8 +44,10 @@ from reference_impl.defects.showing_early import SHOWING_EARLY
 from reference_impl.defects.slave_serves import SLAVE_SERVES
 from reference_impl.defects.slave_tables import SLAVE_TABLES
 from reference_impl.defects.tables import TABLES
+from reference_impl.defects.telling import TELLING
 from reference_impl.defects.timing import TIMING
 from reference_impl.defects.transferring import TRANSFERRING
+from reference_impl.defects.waiting import WAITING
 from reference_impl.dledger.node import DLedgerNode
 from reference_impl.namesrv import NameServer
 from reference_impl.store import MessageStore
@@ -67,6 +70,7 @@ REPLICATION: Final[dict[str, Defect]] = {
     **REPORTING,
     **SLAVE_TABLES,
     **SLAVE_SERVES,
+    **WAITING,
 }
 """A master and its slave."""
 
@@ -81,13 +85,13 @@ GROUPS: Final[dict[str, Defect]] = {
 }
 """Members that elect their leader."""
 
-ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING}
+ROUTING: Final[dict[str, Defect]] = {**REGISTERING, **LISTING, **AVOIDING}
 """Who finds whom."""
 
 CONSUMERS: Final[dict[str, Defect]] = {**HANDING_OUT, **TIMING, **MEMBERS, **CONSUMING_IN_ORDER, **ENDING}
 """What consumers are given."""
 
-OPERATORS: Final[dict[str, Defect]] = ADMINISTERING
+OPERATORS: Final[dict[str, Defect]] = {**ADMINISTERING, **TELLING}
 """What operators order and are told."""
 
 DEFECTS: Final[dict[str, Defect]] = {**STORE, **REPLICATION, **GROUPS, **ROUTING, **CONSUMERS, **OPERATORS}

@@ -133,6 +133,10 @@ EXHIBITS: Final = {
     "flush-loop-ends": Exhibit("async-power-cut", LOST, ("lost by cut_power of broker-a-0", "must have reached them")),
     "failed-force-counts": Exhibit("force-fails", ("unforced-ok",), ("SEND_OK although fsync failed", "broker-a")),
     "late-force-counts": Exhibit("hanging-disk", LOST, CUT),
+    "waits-for-the-force": Exhibit("hanging-disk", ("kept-waiting",), ("had no answer", "broker-a-0 waits 5.000 s")),
+    "waits-for-the-slave": OfShipped(
+        "sync-slave-dead-then-slow", ("kept-waiting",), ("had no answer", "broker-a-0 waits 3.000 s")
+    ),
     "roll-skips-flush": Exhibit("sync-power-cut", LOST, CUT),
     "checkpoint-before-force": Exhibit("checkpoint", LOST, CUT),
     "recovery-skips-dispatch": Exhibit("sync-power-cut", LOST, CUT),
@@ -257,6 +261,18 @@ EXHIBITS: Final = {
     "remembers-the-first-wish": OfShipped("groups-get-what-they-want", WRONG, ("broker-a-0", "had to show")),
     "goes-back-nowhere": OfShipped("group-is-sent-back-in-time", WRONG, ("send the group back in time",)),
     "acting-master-unseen": OfShipped("slave-acts-as-its-dead-master", WRONG, ("who serves", "broker-a")),
+    "uses-whom-it-should-rest": OfShipped(
+        "producers-avoid-slow-brokers", ("used-while-resting",), ("client-", "which had to rest", "was there")
+    ),
+    "rests-for-ever": OfShipped(
+        "producers-of-5x-avoid-slow-brokers", ("not-used-again",), ("client-", "attempts elsewhere since broker-")
+    ),
+    "rates-stand-still": OfShipped(
+        "broker-tells-its-figures", WRONG, ("TOPIC_PUT_NUMS", "had to show [0, 0.0, false]")
+    ),
+    "namesrv-forgets-entries": OfShipped("nameservers-keep-entries", WRONG, ("all entries", "QUERY_NOT_FOUND")),
+    "namesrv-keeps-old-ids": OfShipped("made-up-brokers-come-and-go", WRONG, ("the route", '"0"')),
+    "namesrv-takes-topics-of-slaves": OfShipped("made-up-brokers-come-and-go", WRONG, ("had to show", "namesrv-")),
 }
 
 
