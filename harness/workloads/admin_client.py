@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from harness.workloads.dialogues import SOON_NS, Dialogue, DialoguePart, Look
+from harness.workloads.newcomers import newcomer
 from harness.workloads.orders import Desk
 from harness.workloads.parts import PartHost
-from reference_impl.client import Client, ClientSettings, MessageQueue
+from reference_impl.client import MessageQueue
 from reference_impl.client.admin import Admin, AdminAnswer, OnAnswer
 from reference_impl.environment import Environment
 from reference_impl.wire.bodies import ClusterInfo, KVTable, TopicConfigTable, TopicRouteData
@@ -42,13 +43,8 @@ class _Caller:
     """The client, and what its last call has brought."""
 
     def __init__(self, host: PartHost) -> None:
-        self._stage, self.name = host.stage, host.stage.load.spare_client("newcomers")
-        settings = ClientSettings(
-            ip=self._stage.backend.host(self.name),
-            nameservers=tuple(self._stage.nameservers.values()),
-            instance=self.name,
-        )
-        self.admin = Admin(Client(settings))
+        self._stage, (self.name, client) = host.stage, newcomer(host.stage)
+        self.admin = Admin(client)
         self._is_there = False
         self.answer: AdminAnswer | None = None
 

@@ -23,9 +23,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, DialoguePart, Rest
+from harness.workloads.newcomers import Newcomer
 from harness.workloads.orders import Desk, bodies
 from harness.workloads.parts import PartHost
-from reference_impl.client.client import Client, ClientSettings, Part
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.wire.bodies import KVTable, TopicList
 from reference_impl.wire.codes import RequestCode as Code
@@ -121,31 +121,10 @@ def figures(host: PartHost) -> DialoguePart:
     return DialoguePart(host, "figures", lambda env, number: _Round(host, member, env, number).steps())
 
 
-class _Member(Part):
+class _Member(Newcomer):
     """A client that brokers ask: it says what it was asked, or nothing."""
 
-    def __init__(self, host: PartHost) -> None:
-        self._stage, self.name = host.stage, host.stage.load.spare_client("newcomers")
-        self.topic = self.group = ""
-        self.is_silent = self._is_there = False
-        settings = ClientSettings(
-            ip=self._stage.backend.host(self.name),
-            nameservers=tuple(self._stage.nameservers.values()),
-            instance=self.name,
-        )
-        self.client = Client(settings)
-        self.client.parts.append(self)
-
-    def enter(self, topic: str, group: str) -> None:
-        """Be in that group from now on."""
-        self.topic, self.group = topic, group
-        if not self._is_there:
-            self._is_there = True
-            self._stage.backend.add_client(self.name, self.client)
-        self._stage.backend.step(self.name, self._look_for_brokers)
-
-    def _look_for_brokers(self, env: Environment) -> None:
-        self.client.routes.refresh(env, self.topic, lambda env, _status: self.client.heartbeat(env))
+    is_silent = False
 
     def describe(self, heartbeat: HeartbeatData) -> None:
         wish = SubscriptionData(topic=self.topic, sub_string="*", sub_version=1)

@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, DialoguePart, Look, Rest
+from harness.workloads.newcomers import Newcomer
 from harness.workloads.orders import Desk
 from harness.workloads.parts import PartHost
-from reference_impl.client.client import Client, ClientSettings, Part
 from reference_impl.environment import SECOND, Environment, Link
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.frame import Command
@@ -43,33 +43,17 @@ def halves(host: PartHost) -> DialoguePart:
     return DialoguePart(host, "halves", lambda env, number: _Round(host, member, env, number).steps())
 
 
-class _Member(Part):
+class _Member(Newcomer):
     """A producer that counts what it is asked, and how old each half was at the first time."""
 
     def __init__(self, host: PartHost) -> None:
-        self._stage, self.name = host.stage, host.stage.load.spare_client("newcomers")
-        self.topic = self.group = ""
+        super().__init__(host)
         self.asked: dict[str, int] = {}
         self.age_ms: dict[str, int] = {}
-        self._is_there = False
-        settings = ClientSettings(
-            ip=self._stage.backend.host(self.name),
-            nameservers=tuple(self._stage.nameservers.values()),
-            instance=self.name,
-        )
-        self.client = Client(settings)
-        self.client.parts.append(self)
 
     def enter(self, topic: str, group: str) -> None:
-        """Be in that group from now on."""
-        self.topic, self.group, self.asked, self.age_ms = topic, group, {}, {}
-        if not self._is_there:
-            self._is_there = True
-            self._stage.backend.add_client(self.name, self.client)
-        self._stage.backend.step(self.name, self._look_for_brokers)
-
-    def _look_for_brokers(self, env: Environment) -> None:
-        self.client.routes.refresh(env, self.topic, lambda env, _status: self.client.heartbeat(env))
+        self.asked, self.age_ms = {}, {}
+        super().enter(topic, group)
 
     def describe(self, heartbeat: HeartbeatData) -> None:
         heartbeat.producer_data_set.append(ProducerData(self.group))

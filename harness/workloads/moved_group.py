@@ -22,9 +22,9 @@ from collections import Counter
 from typing import Any, Final
 
 from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, DialoguePart, Look, Rest
+from harness.workloads.newcomers import newcomer
 from harness.workloads.orders import Desk
 from harness.workloads.parts import PartHost
-from reference_impl.client.client import Client, ClientSettings
 from reference_impl.client.model import PulledMessage
 from reference_impl.client.push import PushConsumer, PushSettings
 from reference_impl.environment import MS, SECOND, Environment
@@ -58,16 +58,10 @@ class _Member:
     """The client of the rounds: a push consumer a round, one after the other."""
 
     def __init__(self, host: PartHost) -> None:
-        self._stage, self.name = host.stage, host.stage.load.spare_client("newcomers")
+        self._stage, (self.name, self.client) = host.stage, newcomer(host.stage)
         self.given: Counter[str] = Counter()
         self.refuses: set[str] = set()
         self._is_there = False
-        settings = ClientSettings(
-            ip=self._stage.backend.host(self.name),
-            nameservers=tuple(self._stage.nameservers.values()),
-            instance=self.name,
-        )
-        self.client = Client(settings)
 
     def enter(self, topic: str, group: str) -> None:
         """With a consumer of that group."""

@@ -41,6 +41,8 @@ class LoadRow:
     """Whose clients can be killed, stopped and started."""
     is_simulated: bool = True
     """Its clients are roles of ours, which a simulator can run."""
+    is_for_grids: bool = True
+    """Whatever befalls a cluster, its check has something to judge; else a scenario must see to it."""
     broker: Mapping[str, str] = field(default_factory=dict)
     """Properties of brokers without which a run of seconds shows little; grids set them."""
     needs_properties: bool = False
@@ -97,8 +99,15 @@ LOADS: Final[dict[str, LoadRow]] = {
             "the same, with their avoidance of brokers that were slow or failed",
             ".avoiding:AvoidingWorkload",
             "producers",
+            is_for_grids=False,
         ),
-        LoadRow("producer-avoiding-5x", "the same, as 5.x does it", ".avoiding:Avoiding5xWorkload", "producers"),
+        LoadRow(
+            "producer-avoiding-5x",
+            "the same, as 5.x does it",
+            ".avoiding:Avoiding5xWorkload",
+            "producers",
+            is_for_grids=False,
+        ),
         LoadRow("group", "the producers of log, and consumer groups that commit offsets", ".group:GroupWorkload"),
         LoadRow("push", "the producers of producer, and a group of push consumers", ".push:PushWorkload", AGAIN),
         LoadRow("push-delayed", "the same, with delayed messages", ".push:DelayedWorkload", AGAIN),

@@ -7,10 +7,11 @@
 
 Question: does what producers and consumers rely on hold, whoever dies?
 
-Model. Loads are those of ``harness.workloads.table`` that a simulator can run, less the measuring one; columns are
-eight of ``harness.matrix``, rows all of its rows. One run is one of ``mqchaos matrix --load L --row R --fault F``, with
-the seeds 1, 2, 3 …: the first seed of every cell comes before the second of any. A run that is *idle* is UNKNOWN for no
-other reason than that its fault may have done nothing (a power cut while nothing was unwritten); it is counted apart.
+Model. Loads are those of ``harness.workloads.table`` that a simulator can run and any fault says something about, less
+the measuring one; columns are eight of ``harness.matrix``, rows all of its rows. One run is one of ``mqchaos matrix
+--load L --row R --fault F``, with the seeds 1, 2, 3 …: the first seed of every cell comes before the second of any. A
+run that is *idle* is UNKNOWN for no other reason than that its fault may have done nothing (a power cut while nothing
+was unwritten); it is counted apart.
 
 Limits. One process. What was recorded ran on the code of its time: who mends something asks for its cells ``--again``.
 """
@@ -48,7 +49,9 @@ COLUMNS: Final = {
     "producer-crash": "producer killed",
 }
 """Columns of the matrix, and what the page calls them."""
-LOADS_OF_CLIENTS: Final = tuple(row.name for row in LOADS.values() if row.is_simulated and row.name != LOAD.kind)
+LOADS_OF_CLIENTS: Final = tuple(
+    row.name for row in LOADS.values() if row.is_simulated and row.is_for_grids and row.name != LOAD.kind
+)
 SAVE_EVERY: Final = 20
 NAMED: Final = 3
 """Runs of a cell whose reason is kept."""

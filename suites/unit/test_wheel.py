@@ -95,7 +95,7 @@ DISTRIBUTIONS = {"toxiproxy": "toxiproxy-python", "yaml": "pyyaml"}
 """Where a distribution is named otherwise than its module."""
 
 
-EXTRAS = ("spark", "compiled", "pytest", "docker", "mutation")
+EXTRAS = ("spark", "compiled", "pytest", "hypothesis", "docker", "mutation")
 """What ``all`` has."""
 
 
