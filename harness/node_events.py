@@ -23,13 +23,17 @@ STARTED: Final = "started"
 """What the history calls the start of a node."""
 
 
+SIGTERM_EXIT: Final = 143
+"""Exit code of a process that had no handler yet when it was asked to stop. Only the harness asks."""
+
+
 def ended_by_itself(event: str, fields: Mapping[str, Any]) -> str:
     """What a backend's note says of a node that ended although nobody had asked it to; empty for any other note."""
     if event == "crashed":
         lines = fields.get("last_lines") or str(fields.get("error", "")).splitlines()
         said = str(lines[-1]) if lines else f"exit code {fields.get('exit')}"
         return f"crashed: {said}"
-    if event == "exited" and fields.get("code"):
+    if event == "exited" and fields.get("code") not in (None, 0, SIGTERM_EXIT):
         return f"ended with exit code {fields['code']}"
     return ""
 

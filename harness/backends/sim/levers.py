@@ -74,9 +74,8 @@ class SimLevers:
     def start(self, node: str) -> None:
         home = self._mortal(node, "start")
         if self.state(node) == "dead":
-            self.mend_forces(node)  # they failed for the process that died, as everything that it lacked
+            self.mend_forces(node)  # they failed for the process that died, which lacked processor time, too
             self.feed_cpu(node)
-            self.free_files(node)
             self._world.boot(home)
 
     def pause(self, node: str) -> None:
@@ -112,13 +111,16 @@ class SimLevers:
         return starving.held_up
 
     def exhaust_files(self, node: str, left: int) -> None:
-        """No new connection of the node comes about, and no new file. All or none: nothing is counted here."""
-        self._running(node, "exhaust the files of")
+        """No new connection of the node comes about, and no new file. All or none: nothing is counted here. It is a
+        limit of the process, and ends with it."""
+        life = self._running(node, "exhaust the files of").life
         if left:
             raise LeverRefused("the simulator counts no descriptors", "leave none")
         others = tuple(name for name in self._world.nodes if name != node)
         self._world.weather.partition(LinkSet(_no_files(node), (node,), others, only_new=True))
         self._faults(node).nameless = True
+        assert life is not None
+        life.at_end(lambda: self.free_files(node))
 
     def free_files(self, node: str) -> None:
         self._world.weather.heal_partition(_no_files(node))

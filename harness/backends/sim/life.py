@@ -26,9 +26,8 @@ from harness.backends.sim.disk import SimDisk
 from harness.backends.sim.disk_faults import ProcessDied
 from harness.backends.sim.net import Flow, SimNet, split_address
 from harness.backends.sim.scheduler import Scheduler
+from harness.node_events import SIGTERM_EXIT
 from reference_impl.environment import Address, Environment, Link, Role
-
-SIGTERM_EXIT = 143
 
 
 class Home(Protocol):
@@ -56,9 +55,9 @@ class Life:
     """The door between one role object and the simulated world."""
 
     __slots__ = (
-        "_clock", "_closed_flow", "_disk", "_exit_code", "_heap", "_home", "_inbox", "_links", "_listening", "_net",
-        "_next", "_next_link", "_outbox", "_role", "_scheduler", "_stalled", "_started", "_timer_due", "_timers",
-        "host", "rng", "running", "state",
+        "_at_end", "_clock", "_closed_flow", "_disk", "_exit_code", "_heap", "_home", "_inbox", "_links", "_listening",
+        "_net", "_next", "_next_link", "_outbox", "_role", "_scheduler", "_stalled", "_started", "_timer_due",
+        "_timers", "host", "rng", "running", "state",
     )  # fmt: skip
 
     def __init__(self, home: Home, role: Role, scheduler: Scheduler, net: SimNet, rng: Random) -> None:
@@ -81,6 +80,7 @@ class Life:
         self._outbox: list[Flow] = []
         self._exit_code: int | None = None
         self._started = False
+        self._at_end: list[Callable[[], None]] = []
         self._closed_flow: tuple[Link, Flow] | None = None
         """The link that ``on_closed`` is about: the role may still ask who the peer was."""
 
@@ -319,6 +319,10 @@ class Life:
             for call, a, b in inbox:
                 call(a, b)
 
+    def at_end(self, call: Callable[[], None]) -> None:
+        """When the process is gone: what the kernel gave to it, or kept from it, goes with it."""
+        self._at_end.append(call)
+
     def end(self, *, silently: bool = False) -> None:
         """The process is gone. Its kernel closes its links, or, without power, says nothing."""
         if self.state == "dead":
@@ -332,6 +336,8 @@ class Life:
         for key in self._listening:
             del self._net.listeners[key]
         self._links, self._listening, self._timers, self._inbox, self._outbox = {}, [], {}, [], []
+        for call in self._at_end:
+            call()
 
     # -- small parts -------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict, worst
 from harness.judge import EXPECTATION, PHASES, judge, life_cycle
+from harness.node_events import SIGTERM_EXIT
 from harness.recorder import Recorder
 from harness.summary import is_as_expected
 
@@ -65,7 +66,14 @@ def test_what_makes_a_run_unknown_is_said(steps, reason):
     assert (verdict.outcome, verdict.reasons) == (Outcome.UNKNOWN, (reason,))
 
 
-@pytest.mark.parametrize("step", [("role", "b", "exited", {"code": 0}), ("role", "b", "flushed_to", {"position": 1})])
+@pytest.mark.parametrize(
+    "step",
+    [
+        ("role", "b", "exited", {"code": 0}),
+        ("role", "b", "exited", {"code": SIGTERM_EXIT}),  # asked to stop before it had come up
+        ("role", "b", "flushed_to", {"position": 1}),
+    ],
+)
 def test_orderly_ends_and_other_notes_are_no_reason(step):
     assert life_cycle(history(*PHASES, step), FACTS).outcome is Outcome.PASS
 

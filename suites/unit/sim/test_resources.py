@@ -6,6 +6,7 @@ import pytest
 
 from faults.levers import LeverRefused
 from harness.backends.sim.levers import FILES_MAX
+from harness.backends.sim.sparse import Sparse
 from reference_impl.environment import MS, SECOND, Environment
 from suites.unit.sim.toys import Pair, Recorder
 
@@ -85,6 +86,17 @@ def test_without_files_old_connections_go_on_new_ones_and_new_files_do_not_come(
     pair.run(SECOND)
     assert pair.levers.files_left(NODE) == FILES_MAX, "the limit was that of the process"
     assert pair.levers.connects("client-1", NODE, "any")
+
+
+@pytest.mark.parametrize("end", ["kill", "cut_power", "run_out_of_memory"])
+def test_the_lack_of_files_ends_with_the_process_and_keeps_nobody_from_its_disk(end: str) -> None:
+    """An operator who copies a disk to the node has descriptors of their own."""
+    pair = Pair()
+    pair.levers.exhaust_files(NODE, 0)
+    getattr(pair.levers, end)(NODE)
+    assert pair.levers.files_left(NODE) == FILES_MAX
+    pair.world.node(NODE).disk.become({"copied": Sparse()})
+    assert pair.world.node(NODE).disk.files("") == ["copied"]
 
 
 def test_the_simulator_counts_no_files() -> None:
