@@ -239,10 +239,19 @@ class PlanState:
             if other is not fault and (quiet_s := _without_forces_s(other))
         )
 
+    def _is_connected_to(self, fault: Struck, until: int) -> bool:
+        """Whether whoever feeds its node takes new connections from its moment until then."""
+        return not any(
+            does(other.verb, "starves") and other.at < until and fault.at < self._healed(other) + SETTLE_S
+            for other in self._feeding(fault.node)
+            if other is not fault
+        )
+
     def _is_seen(self, fault: Struck) -> bool:
         """Whether a probe can tell: of forces that fail while there is load, of a separation between two that run."""
         if fault.verb.grows_by:
-            return self._is_fed(fault, fault.at + GROWTH_S)
+            until = fault.at + GROWTH_S
+            return self._is_fed(fault, until) and self._is_connected_to(fault, until)
         if touches_forces(fault.verb):
             until = fault.at + (FORCED_LATE_S if self.forces_late or "slave" in fault.node else SETTLE_S)
             return until <= fault.end and self._is_fed(fault, until)

@@ -92,6 +92,14 @@ def struck(do: str, node: str, at: int, end: int, peer: str = "", **options: str
             [struck("kill", A, 8, 12), struck("return_stale", SLAVE, 20, 60, behind="4KiB")], False,
             id="nobody-sends-to-its-master",
         ),
+        pytest.param(
+            [struck("exhaust_files", A, 12, 18), struck("return_stale", SLAVE, 15, 60, behind="1KiB")], False,
+            id="its-master-takes-no-connection",
+        ),
+        pytest.param(
+            [struck("exhaust_files", B, 12, 18), struck("return_stale", SLAVE, 15, 60, behind="1KiB")], True,
+            id="nor-does-another-master",
+        ),
         pytest.param([struck("damage_files", A, 10, 14, of="checkpoint")], True, id="made-from-a-log"),
         pytest.param([struck("damage_files", A, 10, 14, of="table")], False, id="tables-are-not-yet-written"),
         pytest.param([struck("damage_files", A, 26, 30, of="table")], True, id="tables-are-written"),
