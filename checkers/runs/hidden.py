@@ -5,15 +5,15 @@ Question: a message is not there at the end. Is it lost, or does nothing lead to
 Model. The drain asks for each offset of a damaged answer by itself. A place whose last answer began no record has a
 unit of the consume queue that points into the middle of a record; no consumer ever gets the message of that place.
 Where records are of one length, such a unit may point at a border: who asks gets a record of another queue, and the
-message whose record it is has no place of its own. No contract allows that. Messages of the same queue behind such a
-place that have no place at all are hidden, too. What a recovery cut off (its position was given out anew) is not
-hidden, whatever stands at its place.
+message whose record it is has no place of its own; or they get an earlier record of the same queue. No contract allows
+that. Messages of the same queue behind such a place that have no place at all are hidden, too. What a recovery cut off
+(its position was given out anew) is not hidden, whatever stands at its place.
 
 One way is known: :mod:`checkers.runs.stale_units`. It needs a fault that took the end of the log before the message was
 sent, and one more end of the process since: after the message was acknowledged, or before, when it was given a place
 that such a unit holds already. What is hidden without them has no known reason.
 
-Limits. An old unit may also show another message of its own queue: that is for the check ``log``.
+Limits. An old unit that shows a later message of its own queue is for the check ``log``.
 """
 
 from __future__ import annotations
@@ -76,14 +76,17 @@ def _damaged_places(history: History) -> set[tuple[int, int]]:
 
 
 def _strays(history: History) -> tuple[Ints, set[tuple[int, int]]]:
-    """Messages that the drain got where it asked other queues, and (queue, offset) of the places that showed them."""
+    """Messages that the drain got where it asked other queues, and (queue, offset) of the places that showed them, or
+    an earlier record of their own queue. A later one may stand there because the answer left one out."""
     ops, reads = history.ops, history.reads
-    rows = np.flatnonzero((reads.message < 0) & np.isin(reads.op, ops.op[ops.f.mask("drain")]))
-    rows = rows[np.array([stray(reads.detail[row]) >= 0 for row in rows.tolist()], dtype=np.bool_)]
+    rows = np.flatnonzero(np.isin(reads.op, ops.op[ops.f.mask("drain")]))
     asked = ops.rows(reads.op[rows])
-    messages = np.unique([stray(reads.detail[row]) for row in rows.tolist()]).astype(np.int64)
-    offset = ops.offset[asked] + reads.position[rows]
-    return messages, set(zip(ops.queue[asked].tolist(), offset.tolist(), strict=True))
+    queue, place = ops.queue[asked], ops.offset[asked] + reads.position[rows]
+    others = np.array([stray(detail) if detail else -1 for detail in map(reads.detail.__getitem__, rows.tolist())])
+    is_stray = (reads.message[rows] < 0) & (others >= 0)
+    is_earlier = (reads.message[rows] >= 0) & (reads.offset[rows] >= 0) & (reads.offset[rows] < place)
+    is_other = is_stray | is_earlier
+    return np.unique(others[is_stray]), set(zip(queue[is_other].tolist(), place[is_other].tolist(), strict=True))
 
 
 def _truncated(history: History, facts: RunFacts, ledger: Ledger, broker: str, messages: Ints) -> Bools:

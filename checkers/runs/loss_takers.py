@@ -5,7 +5,8 @@ Question: a message was acknowledged, and is gone. Several faults took data from
 Model. Only a fault after which nobody saw the message on its master any more can have taken it. Of these, the positions
 that the log gave out afterwards decide: the first of them is where the log ended when it was recovered. Where a fault
 followed another before anything was stored, nobody can tell which of the two it was, and both count: a disk that was
-wiped while its machine was dark, a sector that went bad before a wipe.
+wiped while its machine was dark, a sector that went bad before a wipe. What ended before a sector that went bad was not
+taken by that, if anything else can have taken it.
 
 Limits. Messages whose position nobody was told are decided by nothing but what was seen of them.
 """
@@ -36,16 +37,19 @@ def takers(
     """
     ends = recovered_ends(history, ledger, losses, stored)
     kept = [_kept_to(history, ledger, losses, stored, number, end) for number, end in enumerate(ends)]
+    spared = [_spared_to(history, ledger, losses, stored, number) for number in range(len(losses))]
     first = np.searchsorted(np.array([loss.inject_event for loss in losses], dtype=np.int64), seen_event, side="left")
     return [
-        _taken_by(int(position), ends, kept, range(start, len(losses)))
+        _taken_by(int(position), ends, kept, spared, range(start, len(losses)))
         for position, start in zip(ledger.position[lost].tolist(), first.tolist(), strict=True)
     ]
 
 
-def _taken_by(position: int, ends: list[int], kept: list[int], candidates: range) -> tuple[int, ...]:
+def _taken_by(position: int, ends: list[int], kept: list[int], spared: list[int], candidates: range) -> tuple[int, ...]:
     can: list[int] = []
     for number in candidates:
+        if 0 <= position < spared[number]:
+            continue
         if 0 <= ends[number] <= position or ends[number] == 0:
             return (*can, number)
         if position < 0 or ends[number] < 0 or position > kept[number]:
@@ -59,6 +63,15 @@ def _kept_to(history: History, ledger: Ledger, losses: list[FaultFact], stored: 
     before = stored[(epoch_of(history, ledger, losses, stored) <= number) & is_there]
     position = ledger.position[before]
     return int(position[position < end].max(initial=-1))
+
+
+def _spared_to(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints, number: int) -> int:
+    """What lies below this was not harmed by loss *number*: the first record that its bad sector spoilt."""
+    if losses[number].takes() != "damaged":
+        return 0
+    stored = stored[ledger.position[stored] >= 0]
+    before = stored[epoch_of(history, ledger, losses, stored) <= number]
+    return min(_behind_sector(history, ledger, losses[number], before), default=0)
 
 
 def recovered_ends(history: History, ledger: Ledger, losses: list[FaultFact], stored: Ints) -> list[int]:

@@ -188,9 +188,11 @@ def _idle(facts: RunFacts, broker: str, loss: FaultFact) -> list[Span]:
     """When nothing that the master of *broker* had written reached its disk before *cut*.
 
     What is written while forces fail counts as flushed for RocketMQ (MappedFile#flush): nobody forces it again, and a
-    recovery ends before it. So from the first force that failed on nothing has reached the disk.
+    recovery ends before it. So from the first force that failed on nothing has reached the disk, until a recovery reads
+    what really is on it; one after a sector that went bad reads from the page cache.
     """
-    before = [other.inject_ns for other in data_losses(facts, broker) if other.inject_ns < loss.inject_ns]
+    read = [other for other in data_losses(facts, broker) if other.takes() != "damaged"]
+    before = [other.inject_ns for other in read if other.inject_ns < loss.inject_ns]
     unforced = facts.of_master(broker, facts.conditions.unforced)
     failed = [begin for begin, _ in within(unforced, max(before, default=0), loss.inject_ns)]
     since = [(failed[0], loss.inject_ns)] if failed else []

@@ -127,18 +127,24 @@ def _why(history: History, facts: RunFacts, ledger: Ledger, broker: str, back: R
     if adopted:
         words = f"the slave had kept what its master lost, and its data took the place after {adopted[0].words()}"
         return SLAVE_KEPT, words
-    again = [fault for fault in since if fault.does("ends") and fault.takes() not in ("all", "replaced")]
+    again = [fault for fault in since if _begins_anew(fault)]
     after = f", and the recovery after {again[-1].words()} read on into it" if again else ""
     lies_behind = any(_lies_behind(history, ledger, broker, back, fault) for fault in again)
     return STALE_BYTES if lies_behind else "", f"{NOT_CLEARED}{after}"
 
 
+def _begins_anew(fault: FaultFact) -> bool:
+    """Whether the broker recovered what its disk had afterwards; what a fault takes with its heal is one of these."""
+    return fault.takes() in ("unforced", "damaged") or (fault.does("ends") and not fault.takes())
+
+
 def _lies_behind(history: History, ledger: Ledger, broker: str, back: Returned, fault: FaultFact) -> bool:
-    """Whether all that came back lies behind all that was stored between the cut and *fault*: a recovery reads on from
-    the last record, and over nothing."""
+    """Whether all that came back lies behind all that was stored between the cut and *fault* and that this one left: a
+    recovery reads on from the last record, and over nothing."""
     stored = _stored_once(history, ledger, broker)
     invoked = history.ops.invoke_event[ledger.row[stored]]
-    between = stored[(invoked > back.loss.inject_event) & (invoked < fault.inject_event)]
+    is_left = ledger.drained[stored] | (fault.takes() == "")
+    between = stored[(invoked > back.loss.inject_event) & (invoked < fault.inject_event) & is_left]
     return int(ledger.position[between].max(initial=-1)) < int(ledger.position[back.messages[0]])
 
 

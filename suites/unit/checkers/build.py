@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from checkers.contract import classify
+from checkers.history.effects import OF_OLD_VERBS
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
+from faults.catalogue import VERBS
 
 MS = 1_000_000
 _OP = {
@@ -155,11 +157,15 @@ class Build:
         right: Sequence[str] = (),
         fault: str = "f1",
         gone: int = 1,
+        **seen: Any,
     ) -> None:
-        """One fault with all its steps; *heal* ``None``: never healed."""
-        self.event(begin, "fault", "resolve", node, fault, 1, do=do, left=[node], right=list(right))
+        """One fault with all its steps; *heal* ``None``: never healed. *seen*: by its probe, beside the answer."""
+        effects = (
+            {} if do in OF_OLD_VERBS or do not in VERBS else {"effects": [e.to_json({}) for e in VERBS[do].effects]}
+        )
+        self.event(begin, "fault", "resolve", node, fault, 1, do=do, left=[node], right=list(right), **effects)
         self.event(inject, "fault", "inject", node, fault)
-        self.event(inject, "fault", "probe", node, fault, bit)
+        self.event(inject, "fault", "probe", node, fault, bit, **seen)
         if heal is not None:
             self.event(heal, "fault", "heal", node, fault)
             self.event(heal, "fault", "heal_probe", node, fault, gone)

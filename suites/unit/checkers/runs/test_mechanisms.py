@@ -39,6 +39,20 @@ def test_records_that_came_back_without_another_end_have_no_known_reason() -> No
     assert ways(planted.account(build)) == [("resurrected", "")]
 
 
+def test_a_disk_that_takes_nothing_ends_the_process_when_it_is_healed() -> None:
+    """Of messages 4 and 5 it had taken the first; behind that stand 2 and 3."""
+    build = Build()
+    for message in range(4):
+        build.send(10 * message, 10 * message + 1, message, message)
+    build.fault("cut_power", "broker-a-0", 50, 51, heal=60)
+    build.send(70, 71, 4, 1, position=1000)
+    build.send(72, 73, 5, 2, position=2000)
+    build.fault("dead_disk", "broker-a-0", 80, 81, heal=90, fault="f2")
+    build.drain(900, 901, 0, [0, 4, 2, 3])
+    build.drained(902, 4)
+    assert ways(planted.account(build)) == [("resurrected", "stale-bytes")]
+
+
 def test_records_that_came_back_in_front_of_newer_ones_have_no_known_reason() -> None:
     """The new record lies at 2500, behind message 2 at 2000: no recovery reads on from there to that one."""
     build = Build()
