@@ -32,7 +32,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.cache import cache_folder
-from harness.errors import BackendUnavailable
+from harness.errors import BackendUnavailable, HarnessError
 from harness.java import find_java, spark_home
 from results.shipping import archive, settings_of
 
@@ -52,6 +52,8 @@ SMALL: Final = 8
 ARCHIVES: Final = 3
 """Of classes, in the cache folder."""
 
+INTERRUPTING: Final = (signal.SIGINT, signal.SIGTERM)
+
 STOP_S: Final = 30.0
 """How long the virtual machine may take to end; the first one of a machine writes its archive of classes then."""
 
@@ -68,12 +70,29 @@ _LOCAL_SETTINGS: Final = {
 }
 
 
-def _small_settings() -> dict[str, str]:
-    return {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.sql.adaptive.enabled": "false",
-    }
+_THOROUGH_LATE: Final = (
+    "-XX:Tier4InvocationThreshold=100000",
+    "-XX:Tier4MinInvocationThreshold=50000",
+    "-XX:Tier4CompileThreshold=200000",
+    "-XX:Tier4BackEdgeThreshold=2000000",
+)
+
+_SMALL_PLANS: Final = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
+_SMALL_SETTINGS: Final = {**_SMALL_PLANS, "spark.default.parallelism": "2"}
+
+
+@contextmanager
+def small_plans(session: SparkSession) -> Iterator[None]:
+    """Inside, queries are planned as those of a small job, whatever the session is for; on a cluster nothing is."""
+    plans = _SMALL_PLANS if is_local() else {}
+    before = {name: session.conf.get(name) or "" for name in plans}
+    try:
+        for name, value in plans.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
 
 
 @contextmanager
@@ -84,19 +103,38 @@ def spark_session(name: str, *, partitions: int = 0) -> Iterator[SparkSession]:
     """
     _prepare_environment()
     log = cache_folder() / "spark.log"
-    with _interrupts(), archive() as code:
+    with _quiet_gateway(), _interrupts() as interrupts, archive() as code:
         try:
             with _standard_error_to(log):
                 session = _builder(name, partitions, code).getOrCreate()
+            interrupts.handle()  # PySpark has put a handler of its own in the place of ours
         except Exception as problem:
             said = f"Spark did not start: {problem}"  # while there is a Java to ask what it was
             stop_java()
             raise BackendUnavailable(said, place=str(log), hint=_end_of(log)) from problem
         try:
             yield session
+        except Exception as problem:
+            if interrupts.are_seen:  # PySpark waits for the query all the same, and tells how that ended
+                raise KeyboardInterrupt from problem
+            if told := _told(problem):
+                raise told from problem
+            raise
         finally:
             session.stop()
             stop_java()
+
+
+def _told(problem: Exception) -> HarnessError | None:
+    """An error of the virtual machine says what it is only while that runs: so it is asked now."""
+    from py4j.protocol import Py4JJavaError
+
+    if not isinstance(problem, Py4JJavaError):
+        return None
+    cause = problem.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return HarnessError(f"Spark gave up: {cause.toString()}")
 
 
 def where() -> str:
@@ -126,7 +164,7 @@ def _builder(name: str, partitions: int, code: Path) -> Any:
         for key, value in settings_of(code).items():
             builder = builder.config(key, value)
         return builder
-    sized = {"spark.sql.shuffle.partitions": str(partitions)} if partitions else _small_settings()
+    sized = {"spark.sql.shuffle.partitions": str(partitions)} if partitions else _SMALL_SETTINGS
     memory = {"spark.driver.memory": _memory(), "spark.driver.extraJavaOptions": _java_options(bool(partitions))}
     for key, value in {**_LOCAL_SETTINGS, **sized, **memory}.items():
         builder = builder.config(key, value)
@@ -140,7 +178,8 @@ def _memory() -> str:
 
 
 def _java_options(is_long: bool) -> str:
-    """The quick compiler only, for a short job; classes from the archive, or an archive made at the end."""
+    """For a short job the quick compiler only, for a long one the thorough one, of what is really hot: on two cores it
+    takes half of the first ten seconds otherwise. Classes from the archive, or an archive made at the end."""
     archive = _archive_of_classes()
     shared = f"-XX:SharedArchiveFile={archive}" if archive.exists() else f"-XX:ArchiveClassesAtExit={archive}"
     return " ".join(
@@ -149,7 +188,7 @@ def _java_options(is_long: bool) -> str:
             shared,
             "-Xlog:cds=off",
             "-Xlog:cds+dynamic=off",
-            *([] if is_long else ["-XX:TieredStopAtLevel=1"]),
+            *(_THOROUGH_LATE if is_long else ["-XX:TieredStopAtLevel=1"]),
         ]
     )
 
@@ -214,21 +253,48 @@ def stop_java() -> None:
 
 
 @contextmanager
-def _interrupts() -> Iterator[None]:
-    """SIGTERM like Ctrl-C; only a main thread can say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def raise_it(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, raise_it) for number in (signal.SIGINT, signal.SIGTERM)}
+def _quiet_gateway() -> Iterator[None]:
+    """What breaks off a call to the virtual machine is raised; its gateway prints that as well, with two stacks."""
+    root = logging.getLogger()
+    root.addFilter(_is_not_of_the_gateway)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        root.removeFilter(_is_not_of_the_gateway)
+
+
+def _is_not_of_the_gateway(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+class _Interrupts:
+    """SIGTERM like Ctrl-C; only a main thread can say so."""
+
+    def __init__(self) -> None:
+        self.are_seen = False
+
+    def handle(self) -> None:
+        """From now on, whoever handled them before."""
+        if threading.current_thread() is threading.main_thread():
+            for number in INTERRUPTING:
+                signal.signal(number, self._raise)
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        self.are_seen = True
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupts]:
+    """Whoever handled interrupts before does so afterwards."""
+    ours, before = _Interrupts(), {number: signal.getsignal(number) for number in INTERRUPTING}
+    ours.handle()
+    try:
+        yield ours
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 @contextmanager

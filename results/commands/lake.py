@@ -18,6 +18,8 @@ from harness.errors import EXIT_ERROR, EXIT_PASS, BackendUnavailable, UsageError
 from harness.terminal import Terminal, Ticker
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from results.lake import Lake
 
 EPILOG: Final = """\
@@ -192,10 +194,18 @@ def _verify(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> in
 
 def _marts(arguments: argparse.Namespace, lake: Lake, terminal: Terminal) -> int:
     from results.marts.build import build
+    from results.marts.outcomes import in_words
+
+    def tell_first(outcomes: pa.Table) -> None:
+        ticker.clear()
+        terminal.result(in_words(outcomes))
 
     with Ticker(terminal) as ticker:
         built = build(
-            lake, arguments.out, lambda name, done, total: ticker.tick(lambda: f"{done}/{total} tables: {name}")
+            lake,
+            arguments.out,
+            lambda name, done, total: ticker.tick(lambda: f"{done}/{total} tables: {name}"),
+            tell_first,
         )
     whole = built.session_s + sum(built.seconds.values())
     terminal.result(

@@ -37,6 +37,9 @@ SCRIPTS: Final = ("model.js", "overview.js", "cell.js", "run.js", "releases.js",
 BY_RUN: Final = ("losses", "lost_messages", "flakiness")
 """Marts that grow with the number of runs; the others grow with that of cells."""
 
+REPEATED: Final = ("outcomes",)
+"""Marts whose columns another one has as well."""
+
 __all__ = ["BY_RUN", "RUNS_MAX", "about", "build", "plain", "read_mart", "render_page", "tables", "tables_by_cell"]
 
 
@@ -61,7 +64,7 @@ def tables(marts: Path, beside: Path) -> dict[str, Any]:
 
 def tables_by_cell(marts: Path) -> dict[str, Any]:
     """The marts that do not grow with the number of runs."""
-    found = {name: read_mart(marts, name) for name in MARTS if name not in BY_RUN}
+    found = {name: read_mart(marts, name) for name in MARTS if name not in (*BY_RUN, *REPEATED)}
     stages = {name: _by_cell(found.pop(name)) for name in ("failovers", "replication_lags")}
     return {name: plain(table) for name, table in {**found, **stages, check_costs.NAME: _costs(marts)}.items()}
 

@@ -8,6 +8,7 @@ Every module has ``QUERY``, and says in its docstring what one row means. ``stag
 from typing import Final
 
 MARTS: Final = (
+    "outcomes",
     "losses",
     "cell_outcomes",
     "lost_messages",
@@ -24,4 +25,4 @@ MARTS: Final = (
     "versions",
     "flakiness",
 )
-"""Each is a module of this package; those that read another mart come after it."""
+"""Each is a module of this package; those that read another mart come after it, and what reads least comes first."""

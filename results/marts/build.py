@@ -2,9 +2,11 @@
 
 Question: given a lake, what must be computed once, what again, and what does a reader find if it breaks off?
 
-Model. The lake's tables become views, with their schemas given: inferring them costs a look at every file. Stages come
-first, kept as Parquet while the session lasts, then the marts, each written under a temporary name and renamed. A mart
-is a view, too, for the marts after it. ``marts.json`` is written last and says of which lake, when and how long.
+Model. The lake's tables become views, with their schemas given: inferring them costs a look at every file. The marts
+are made one after the other, each written under a temporary name and renamed; a mart is a view, too, for those after
+it. A view of the lake, or a stage that several marts share and that is kept as Parquet while the session lasts, is made
+when the first query names it, so that the marts that read little are there after seconds. ``marts.json`` is written
+last and says of which lake, when and how long.
 
 Limits. A file of the lake that cannot be read is an error that names it; nothing is skipped in silence.
 """
@@ -16,6 +18,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
@@ -31,6 +34,7 @@ from results.lake.commits import Commit
 from results.marts import MARTS, recovery_times
 from results.marts.stages import STAGES
 from results.marts.whole import replace
+from results.session import small_plans, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +46,9 @@ SMALL_OPS: Final = 2_000_000
 OPS_A_PARTITION: Final = 1_000_000
 """A shuffle of a large lake is split so that a partition fits in memory beside its neighbours."""
 
+FEW_A_RUN: Final = {"runs", "verdicts", "anomalies", "nodes"}
+"""Tables of the lake that have some rows a run, not thousands."""
+
 _SPARK_TYPES: Final = {
     pa.int64(): "bigint",
     pa.string(): "string",
@@ -50,11 +57,12 @@ _SPARK_TYPES: Final = {
 }
 
 OnStep = Callable[[str, int, int], None]
+OnFirst = Callable[[pa.Table], None]
 
 
 @dataclass(frozen=True)
 class Built:
-    """What was built: rows and seconds by mart; ``session_s`` is what Spark took to start."""
+    """What was built: rows and seconds by mart and stage; ``session_s`` is what Spark took to start."""
 
     rows: dict[str, int]
     seconds: dict[str, float]
@@ -63,10 +71,14 @@ class Built:
     ops: int
 
 
-def build(lake: Lake, out: Path, on_step: OnStep = lambda name, done, total: None) -> Built:
-    """Build every mart from *lake* into the folder *out*. Starts Spark, and stops it."""
-    from results.session import spark_session
-
+def build(
+    lake: Lake,
+    out: Path,
+    on_step: OnStep = lambda name, done, total: None,
+    on_first: OnFirst = lambda table: None,
+) -> Built:
+    """Build every mart from *lake* into the folder *out*. Starts Spark, and stops it. *on_first* gets the first mart
+    (``outcomes``) as soon as it is there."""
     commits = lake.commits()
     if not commits:
         raise HistoryError(f"the lake {lake.place.uri} is empty", hint="mqchaos lake add RUN… brings runs in")
@@ -79,11 +91,15 @@ def build(lake: Lake, out: Path, on_step: OnStep = lambda name, done, total: Non
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         try:
-            register(spark, lake)
-            rows, seconds = _build_all(spark, out, work, on_step)
+            building = _Building(spark, lake, commits, work, on_step)
+            for name in MARTS:
+                table = building.mart(name, out)
+                if name == MARTS[0]:
+                    on_first(table)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    built = Built(rows, seconds, session_s, sum(len(commit.runs) for commit in commits), ops)
+    runs = sum(len(commit.runs) for commit in commits)
+    built = Built(building.rows, building.seconds, session_s, runs, ops)
     replace(out / "marts.json", lambda path: path.write_text(json.dumps(_about(lake, commits, built), indent=1)))
     return built
 
@@ -95,50 +111,84 @@ def _partitions(ops: int) -> int:
 def register(spark: SparkSession, lake: Lake) -> None:
     """The lake's tables as temporary views, all as of one moment."""
     commits = lake.commits()
-    for table, schema in SCHEMAS.items():
-        columns = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in schema)
-        with_partitions = f"{columns}, mode string, day string"
-        files = lake.files(table, commits)
-        if files:
-            reader = spark.read.schema(with_partitions).option("basePath", f"{lake.place.uri}/{table}")
-            frame = reader.parquet(*files)
-        else:
-            frame = spark.createDataFrame([], with_partitions)
-        frame.createOrReplaceTempView(table)
+    for table in SCHEMAS:
+        _register(spark, lake, table, commits)
 
 
-def _build_all(spark: SparkSession, out: Path, work: Path, on_step: OnStep) -> tuple[dict[str, int], dict[str, float]]:
-    rows: dict[str, int] = {}
-    seconds: dict[str, float] = {}
-    stages = {**STAGES, "committing": COMMITTING, "recoveries": recovery_times.STAGE}
-    for name, query in stages.items():
-        on_step(f"stage {name}", 0, len(MARTS))
-        started = time.monotonic()
-        _stage(spark, name, query, work)
-        seconds[f"stage {name}"] = round(time.monotonic() - started, 3)
-    for done, name in enumerate(MARTS):
-        on_step(name, done, len(MARTS))
-        started = time.monotonic()
-        rows[name] = _mart(spark, name, import_module(f"{__package__}.{name}").QUERY, out)
-        seconds[name] = round(time.monotonic() - started, 3)
-    return rows, seconds
+def _register(spark: SparkSession, lake: Lake, table: str, commits: Sequence[Commit]) -> None:
+    columns = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in SCHEMAS[table])
+    with_partitions = f"{columns}, mode string, day string"
+    files = lake.files(table, commits)
+    if files:
+        reader = spark.read.schema(with_partitions).option("basePath", f"{lake.place.uri}/{table}")
+        frame = reader.parquet(*files)
+    else:
+        frame = spark.createDataFrame([], with_partitions)
+    frame.createOrReplaceTempView(table)
 
 
-def _stage(spark: SparkSession, name: str, query: str, work: Path) -> None:
-    path = f"file://{(work / name).absolute()}"
-    with readable():
-        frame = spark.sql(query)
-        frame.write.mode("overwrite").parquet(path)
-    spark.read.schema(frame.schema).parquet(path).createOrReplaceTempView(name)
+def queries() -> dict[str, str]:
+    """Name → SQL of everything that a build computes: stages before the marts, each after what it reads."""
+    return {**_stages(), **{name: import_module(f"{__package__}.{name}").QUERY for name in MARTS}}
 
 
-def _mart(spark: SparkSession, name: str, query: str, out: Path) -> int:
-    with readable():
-        table: pa.Table = spark.sql(query).toArrow()
-    path = out / f"{name}.parquet"
-    replace(path, lambda target: pq.write_table(table, target, compression="zstd"))
-    spark.read.parquet(f"file://{path.absolute()}").createOrReplaceTempView(name)
-    return len(table)
+def _stages() -> dict[str, str]:
+    return {**STAGES, "committing": COMMITTING, "recoveries": recovery_times.STAGE}
+
+
+class _Building:
+    """One build: what a query reads is made before it, once."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, commits: Sequence[Commit], work: Path, on_step: OnStep) -> None:
+        self.rows: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+        self._spark, self._lake, self._commits, self._work, self._on_step = spark, lake, commits, work, on_step
+        self._queries, self._stages, self._there = queries(), frozenset(_stages()), set[str]()
+
+    def mart(self, name: str, out: Path) -> pa.Table:
+        """Make one, and write it."""
+        query = self._queries[name]
+        self._provide(query)
+        started = self._step(name)
+        with readable(), small_plans(self._spark) if self._is_small(query) else nullcontext():
+            table: pa.Table = self._spark.sql(query).toArrow()
+        path = out / f"{name}.parquet"
+        replace(path, lambda target: pq.write_table(table, target, compression="zstd"))
+        self._spark.read.parquet(f"file://{path.absolute()}").createOrReplaceTempView(name)
+        self.rows[name], self.seconds[name] = len(table), round(time.monotonic() - started, 3)
+        return table
+
+    def _provide(self, query: str) -> None:
+        for name in read_by(query):
+            if name in self._there:
+                continue
+            self._there.add(name)
+            if name in SCHEMAS:
+                _register(self._spark, self._lake, name, self._commits)
+            elif name in self._stages:
+                self._stage(name)
+
+    def _stage(self, name: str) -> None:
+        query, path = self._queries[name], f"file://{(self._work / name).absolute()}"
+        self._provide(query)
+        started = self._step(f"stage {name}")
+        with readable():
+            frame = self._spark.sql(query)
+            frame.write.mode("overwrite").parquet(path)
+        self._spark.read.schema(frame.schema).parquet(path).createOrReplaceTempView(name)
+        self.seconds[f"stage {name}"] = round(time.monotonic() - started, 3)
+
+    def _is_small(self, query: str) -> bool:
+        return {name for name in read_by(query) if name in self._stages or name in SCHEMAS} <= FEW_A_RUN
+
+    def _step(self, name: str) -> float:
+        self._on_step(name, len(self.rows), len(MARTS))
+        return time.monotonic()
+
+
+def read_by(query: str) -> list[str]:
+    """Names after FROM and JOIN: tables, stages and marts that *query* reads, and its own subqueries."""
+    return list(dict.fromkeys(re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", query)))
 
 
 class readable:

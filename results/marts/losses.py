@@ -9,7 +9,9 @@
 ``lost_allowed``, ``lost_broken``  how the findings of the checks divide them: within the contract, outside it
 """
 
-QUERY = """
+from results.marts.outcomes import COUNTED
+
+QUERY = f"""
 WITH counted AS (
     SELECT run, count(*) AS sent, count_if(acknowledged) AS acknowledged,
            count_if(acknowledged AND NOT drained) AS lost, count_if(is_twice) AS duplicated,
@@ -26,10 +28,7 @@ WITH counted AS (
                     + coalesce(try_cast(get_json_object(measures, '$.expired') AS bigint), 0)) AS checker_lost
     FROM verdicts WHERE check = 'accounting' GROUP BY run
 ), divided AS (
-    SELECT run, sum(CASE WHEN allowed THEN n ELSE 0 END) AS lost_allowed,
-           sum(CASE WHEN allowed THEN 0 ELSE n END) AS lost_broken
-    FROM (SELECT run, allowed, coalesce(try_cast(get_json_object(details, '$.count') AS bigint), 1) AS n
-          FROM anomalies WHERE check = 'accounting' AND kind IN ('lost', 'expired')) GROUP BY run
+    SELECT run, sum(lost_allowed) AS lost_allowed, sum(lost_broken) AS lost_broken FROM ({COUNTED}) GROUP BY run
 )
 SELECT r.run, r.mode, r.flush, r.fault, r.backend, r.target, r.defects, r.outcome, r.scenario, r.seed, r.commit,
        r.started_epoch_ms, r.folder, r.replay, r.failed_checks, r.ops, r.duration_ns,

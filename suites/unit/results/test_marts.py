@@ -14,15 +14,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.lake import duckdb_build, queries
+from benchmarks.lake import duckdb_build
 from harness.errors import HistoryError
 from results.lake import SCHEMAS, Lake
 from results.lake.ingest import add
 from results.marts import MARTS
-from results.marts.build import build, readable, register
+from results.marts.build import build, queries, read_by, readable, register
+from results.marts.outcomes import in_words
 from results.session import spark_session
 from suites.unit.results import oracle
 from suites.unit.results.random_runs import write_run
@@ -39,8 +41,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_run(place / "runs", f"r-{number:03}", rng)
     lake = Lake(place / "lake")
     assert add(sorted((place / "runs").iterdir()), lake).words() == f"{RUNS} runs added"
-    built = build(lake, place / "marts")
+    first: list[str] = []
+    built = build(lake, place / "marts", on_first=lambda table: first.append(in_words(table)))
     assert set(built.rows) == set(MARTS)
+    assert first == [in_words(pq.read_table(place / "marts" / "outcomes.parquet"))]
+    assert next(iter(built.seconds)) == MARTS[0], "the first answer waits for no stage"
     return place
 
 
@@ -75,11 +80,12 @@ def test_losses(home: Path, runs: list[oracle.Run]) -> None:
             assert found[run.name][key] == value, (run.name, key)
 
 
-def test_cell_outcomes(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]]) -> None:
-    found = {cell(row): row for row in rows(home, "cell_outcomes")}
+@pytest.mark.parametrize("mart", ["outcomes", "cell_outcomes"])
+def test_outcomes(home: Path, cells: Mapping[tuple[str, ...], list[oracle.Run]], mart: str) -> None:
+    found = {cell(row): row for row in rows(home, mart)}
     assert found.keys() == cells.keys()
     for key, members in cells.items():
-        for name, value in oracle.cell_outcomes(members).items():
+        for name, value in getattr(oracle, mart)(members).items():
             expected = close(value) if isinstance(value, float) else value
             assert found[key][name] == expected, (key, name)
 
@@ -253,6 +259,24 @@ def rounded(table: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(repr({name: plain(value) for name, value in row.items()}) for row in table)
 
 
+def test_each_query_reads_what_comes_before_it() -> None:
+    """A build makes what a query names before it runs it."""
+    there = set(SCHEMAS)
+    for name, query in queries().items():
+        own = set(re.findall(r"\b(\w+) AS \(", query))
+        assert set(read_by(query)) - own <= there, name
+        there.add(name)
+
+
+def test_outcomes_in_words() -> None:
+    names = ("runs", "passed", "unknown", "failed", "lost_allowed", "lost_broken")
+    table = pa.table({name: [number, 1000] for number, name in enumerate(names)})
+    assert in_words(table) == (
+        "2 cells of 1,000 runs: 1,001 PASS, 1,002 UNKNOWN, 1,003 FAIL; "
+        "1,004 messages lost within the contract, 1,005 outside it"
+    )
+
+
 def test_an_empty_lake_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="is empty"):
         build(Lake(tmp_path / "lake"), tmp_path / "marts")
@@ -269,6 +293,7 @@ def test_runs_in_which_nothing_happened_give_every_mart_its_columns(home: Path, 
     add([folder], lake)
     built = build(lake, tmp_path / "marts")
     assert {name: count for name, count in built.rows.items() if count} == {
+        "outcomes": 1,
         "losses": 1,
         "cell_outcomes": 1,
         "versions": 1,

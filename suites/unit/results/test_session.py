@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import BackendUnavailable
+from harness.errors import BackendUnavailable, HarnessError
 from results import session
 from results.lake import Lake
 from results.lake.ingest import add
@@ -44,8 +44,10 @@ def until(holds: object, what: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_interrupted_build_leaves_no_java_and_no_half_table(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "delay_s"), [(signal.SIGTERM, 0.0), (signal.SIGINT, 0.0), (signal.SIGINT, 2.0)])
+def test_an_interrupted_build_leaves_no_java_and_no_half_table(
+    tmp_path: Path, number: signal.Signals, delay_s: float
+) -> None:
     rng = Random(1)
     add([write_run(tmp_path / "runs", f"r-{n}", rng) for n in range(3)], Lake(tmp_path / "lake"))
     mark = f"MQCHAOS_TEST_MARK={tmp_path.name}"
@@ -55,10 +57,11 @@ def test_an_interrupted_build_leaves_no_java_and_no_half_table(tmp_path: Path, n
         [sys.executable, "-m", "harness.cli", *words], env=environment, stderr=subprocess.PIPE, text=True
     )
     until(lambda: (tmp_path / "marts" / "_work").exists() or command.poll() is not None, "Spark never started")
+    time.sleep(delay_s)  # into a query
     assert java_with(mark)
     command.send_signal(number)
     _, said = command.communicate(timeout=PATIENCE_S)
-    assert (command.returncode, "interrupted" in said) == (130, True)
+    assert (command.returncode, "interrupted" in said, "Traceback" in said) == (130, True, False), said
     until(lambda: not java_with(mark), "a Java process is left")
     assert not (tmp_path / "marts" / "_work").exists()
     assert list((tmp_path / "marts").glob("*.tmp")) == []
@@ -68,6 +71,12 @@ def test_a_java_that_does_not_start_is_one_clear_error(monkeypatch: pytest.Monke
     monkeypatch.setenv("MQCHAOS_SPARK_MASTER", "no-such-master://nowhere")
     with pytest.raises(BackendUnavailable, match="Spark did not start"), session.spark_session("test"):
         pass
+
+
+def test_what_goes_wrong_in_java_is_told_when_java_is_gone() -> None:
+    with pytest.raises(HarnessError, match=r"^Spark gave up: java\.io\.FileNotFoundException: /none"):  # noqa: SIM117
+        with session.spark_session("test") as spark:
+            spark.sparkContext._jvm.java.io.FileInputStream("/none")
 
 
 def archives_in_use() -> set[Path]:
