@@ -14,6 +14,7 @@ bring it about, whoever of them came first:
     stalled       no force ends: likewise
     forces_late   forces end later: by how much, at most, within a span
     full          no space on its disk
+    unsaved       it cannot write a table anew: no space, no write, or no file can be opened
     apart(a, b)   nothing passes between the two: from the act to the heal
 
 ``still`` is down or frozen, ``held_up`` that or starved. A fault that was seen to have done nothing to a node gives no
@@ -99,6 +100,10 @@ class Conditions:
         """When its disk had no space."""
         return union(fault.lasts for fault in self._of(node, "fills-disk"))
 
+    def unsaved(self, node: str) -> list[Span]:
+        """When what it holds in memory (offsets, topics, groups) could not be written to its files."""
+        return union(self.full(node), self.unwritten(node), self._while_it_runs(node, "starves", "files"))
+
     def of_another_time(self, node: str) -> list[Span]:
         """When its wall clock differed from that of all others."""
         return union(fault.lasts for fault in self._of(node, "steps-clock"))
@@ -136,13 +141,13 @@ class Conditions:
         ends = (f for f in self.faults if f.effective != 0 and (f.does("slows") or f.does("resets")))
         return union(fault.lasts for fault in ends if fault.lies_between(one, other, ports))
 
-    def _of(self, node: str, what: str, *, at: str = "act") -> list[FaultFact]:
-        return [fault for fault in self.faults if fault.does(what, at=at) and fault.took_effect_on(node)]
+    def _of(self, node: str, what: str, *how: str, at: str = "act") -> list[FaultFact]:
+        return [fault for fault in self.faults if fault.does(what, *how, at=at) and fault.took_effect_on(node)]
 
-    def _while_it_runs(self, node: str, what: str) -> list[Span]:
+    def _while_it_runs(self, node: str, what: str, *how: str) -> list[Span]:
         return union(
             (fault.begin_ns, min(fault.lasts[1], self._start_after(node, fault.inject_ns)))
-            for fault in self._of(node, what)
+            for fault in self._of(node, what, *how)
         )
 
     def _start_after(self, node: str, ns: int) -> int:

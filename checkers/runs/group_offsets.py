@@ -6,9 +6,9 @@ give, and if it is less than was committed, which fault explains it?
 Model (RocketMQ: ConsumerOffsetManager). A master keeps the last commit, in memory; the file is written every few
 seconds, without a force. A commit is *certain* if it was answered. The *floor* of a fetch is the certain commit to that
 master, answered before the fetch began, that was invoked last and that every end of the master in between must have
-left alone: what ends no process, or in order, keeps all (:data:`KEEPS`), a kill what is older than
-``commits_kept_after`` unless the disk was full, anything else nothing. What is told must be the value of a commit that
-does not lie entirely before the floor:
+left alone. What ends no process keeps all; an end in order, too, if the file can be written then; a kill keeps what
+was followed by ``commits_kept_after`` in which it could be written; what takes data or tables keeps nothing. What is
+told must be the value of a commit that does not lie entirely before the floor:
 
     offset-went-back    told less than the floor, or nothing at all
     offset-invented     told what nobody ever committed there
@@ -37,6 +37,7 @@ from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.groups import Lane, delivering, faults_of_node, lanes_of, of_slaves, reusing_fault
 from checkers.history.history import History
 from checkers.history.listeners import wanted_tags
+from checkers.history.spans import NEVER_NS, holds, outside
 from checkers.objects.committed_offsets import OffsetInput, check_greatest_wins, check_monotonic, check_not_ahead
 from checkers.verdict import Anomaly, Outcome, Verdict
 
@@ -168,20 +169,24 @@ def _told(history: History, facts: RunFacts, lane: Lane, row: int) -> Told:
 
 def _forgetting(history: History, facts: RunFacts, commit: int, fetch: int) -> FaultFact | None:
     """The fault between the two after which the master need not know the commit any more; ``None``: it must."""
-    ops = history.ops
-    contract = facts.contract()
-    reading = contract.reading if contract else None
-    kept_after_ns = (reading.commits_kept_after_ns if reading else 2**62) + facts.slack_ns()
-    committed_ns, fetched_ns = int(ops.complete_ns[commit]), int(ops.complete_ns[fetch])
-    faults = [f for f in faults_of_node(facts, ops.node[fetch]) if f.heal_ns >= committed_ns]
-    full = [fault.begin_ns for fault in faults if fault.does("fills-disk")]
-    for fault in faults:
-        if fault.begin_ns > fetched_ns or not (fault.takes_tables() or fault.does("ends", "killed", "dark")):
+    committed_ns, fetched_ns = int(history.ops.complete_ns[commit]), int(history.ops.complete_ns[fetch])
+    node = history.ops.node[fetch]
+    for fault in faults_of_node(facts, node):
+        if fault.heal_ns < committed_ns or fault.begin_ns > fetched_ns:
             continue
-        was_written = fault.begin_ns - committed_ns > kept_after_ns and not any(ns < fault.begin_ns for ns in full)
-        if fault.takes_tables() or not was_written:
+        if fault.takes_tables() or (fault.does("ends") and not _is_saved(facts, node, committed_ns, fault)):
             return fault
     return None
+
+
+def _is_saved(facts: RunFacts, node: str, committed_ns: int, end: FaultFact) -> bool:
+    """Whether the file had the commit for certain when *end* ended the process."""
+    contract, unsaved = facts.contract(), facts.conditions.unsaved(node)
+    if end.does("ends", "stopped") and not holds(unsaved, end.begin_ns):
+        return True
+    reading = contract.reading if contract else None
+    period_ns = (reading.commits_kept_after_ns if reading else NEVER_NS) + facts.slack_ns()
+    return any(until - since > period_ns for since, until in outside(unsaved, committed_ns, end.begin_ns))
 
 
 def _judge(history: History, facts: RunFacts, lane: Lane, told: Told) -> Anomaly | None:
@@ -230,7 +235,10 @@ def _anomaly(
     committed = int(ops.offset[against]) if against >= 0 else NONE
     value = f"@{told.value}" if told.value > 0 else "nothing"
     fault = told.fault or facts.nearest_fault(int(ops.complete_ns[told.row]))
-    because = f" {fault.words()} explains it." if allowed and fault else f" Nearest: {fault.words()}." if fault else ""
+    because = f" Nearest: {fault.words()}." if fault else ""
+    if allowed and fault:
+        is_unsaved = holds(facts.conditions.unsaved(ops.node[told.row]), fault.begin_ns)
+        because = f" {fault.words()} explains it{' (its file could not be written then)' if is_unsaved else ''}."
     proof = f"{history.op_text(commit)}; {history.op_text(fetch)}" if commit >= 0 else history.op_text(fetch)
     sentence = (
         f"Group {lane.group} {_WORDS[kind]} in {history.queues.name(lane.queue)}: {ops.node[told.row]} told {value} at "

@@ -160,9 +160,7 @@ class Build:
         **seen: Any,
     ) -> None:
         """One fault with all its steps; *heal* ``None``: never healed. *seen*: by its probe, beside the answer."""
-        effects = (
-            {} if do in OF_OLD_VERBS or do not in VERBS else {"effects": [e.to_json({}) for e in VERBS[do].effects]}
-        )
+        effects = {} if do in OF_OLD_VERBS else _effects(do)
         self.event(begin, "fault", "resolve", node, fault, 1, do=do, left=[node], right=list(right), **effects)
         self.event(inject, "fault", "inject", node, fault)
         self.event(inject, "fault", "probe", node, fault, bit, **seen)
@@ -194,3 +192,10 @@ class Build:
         return RunFacts.from_run(
             {"mode": mode, "flush": flush, "backend": "sim", "nodes": nodes, **more}, self.history()
         )
+
+
+def _effects(do: str) -> dict[str, Any]:
+    """As the injector writes them, of a verb with its defaults; nothing of one that is none."""
+    if do not in VERBS:
+        return {}
+    return {"effects": [effect.to_json(VERBS[do].filled({})) for effect in VERBS[do].effects]}

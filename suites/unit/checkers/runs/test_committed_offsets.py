@@ -157,6 +157,30 @@ def test_a_full_disk_keeps_commits_from_the_file_that_survives_a_kill(full: bool
     assert judged(check_offsets, story).outcome is outcome
 
 
+@pytest.mark.parametrize(("lack", "outcome"), [("exhaust_files", PASS), ("fill_disk", PASS), ("starve_cpu", FAIL)])
+def test_an_end_in_order_cannot_save_what_cannot_be_written(lack: str, outcome: Outcome) -> None:
+    def story(g: Group) -> None:
+        g.commit(0, 5)
+        g.fault(lack, MASTER, 20 * SECOND, 20 * SECOND + 1, heal=65 * SECOND, fault="lack")
+        g.commit(21 * SECOND, 9)
+        g.fault("stop", MASTER, 60 * SECOND, 60 * SECOND + 1, heal=64 * SECOND)
+        g.told(70 * SECOND, 5)
+
+    verdict = judged(check_offsets, story)
+    assert verdict.outcome is outcome
+    assert ("could not be written" in verdict.anomalies[0].sentence) is (outcome is PASS)
+
+
+def test_it_saved_what_it_had_time_for_before() -> None:
+    def story(g: Group) -> None:
+        g.commit(0, 9)
+        g.fault("exhaust_files", MASTER, 30 * SECOND, 30 * SECOND + 1, heal=65 * SECOND, fault="lack")
+        g.fault("stop", MASTER, 60 * SECOND, 60 * SECOND + 1, heal=64 * SECOND)
+        g.told(70 * SECOND, 5)
+
+    assert judged(check_offsets, story).outcome is FAIL
+
+
 @pytest.mark.parametrize("do", ["cut_power", "wipe", "adopt_slave"])
 def test_a_fault_that_was_over_before_the_commit_excuses_nothing(do: str) -> None:
     def story(g: Group) -> None:
