@@ -36,6 +36,7 @@ class Release:
     batches_name_cluster: bool
     commits_keep_origin: bool
     retries_need_group: bool
+    offsets_can_be_copied: bool
     opens: tuple[str, ...]
 
     @property
