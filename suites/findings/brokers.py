@@ -147,7 +147,7 @@ def damaged_twice(start: ProcessStart) -> Seen:
 
 
 def reader_of_another_queue(start: ProcessStart) -> Seen:
-    """Queue 0 has the first message of the log and no other; whoever asks for it while the broker deletes that file.
+    """Queue 0 has the first message of the log and the last one; who asks for the first while the broker deletes it.
     Files and the beginnings of queues are looked after by two threads at the same second, so chance decides."""
     for number in range(1, BROKERS + 1):
         seen = _asked_while_deleted(start)
@@ -159,7 +159,7 @@ def reader_of_another_queue(start: ProcessStart) -> Seen:
 def _asked_while_deleted(start: ProcessStart) -> Seen:
     peer = start(fileReservedTime="0", deleteWhen=";".join(f"{hour:02}" for hour in range(24)))
     create_topic(peer, "T", queues=2)
-    for queue in (0, *[1] * MANY_FILES):
+    for queue in (0, *[1] * (MANY_FILES - 1), 0):
         stored(peer, "T", bytes(BODY_BYTES), queue=queue)
     asked, end_ns = 0, peer.now_ns() + DELETED_WITHIN_NS
     while peer.now_ns() < end_ns:
