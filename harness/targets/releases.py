@@ -30,12 +30,13 @@ class Release:
     since: str
     generation: int
     refused_start_exit: int
-    wrong_size_exit: int
     failed_force_counts: bool
     forces_tables: bool
     batches_name_cluster: bool
     commits_keep_origin: bool
     retries_need_group: bool
+    offsets_can_be_copied: bool
+    dledger: str
     opens: tuple[str, ...]
 
     @property

@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="what there is, and by what it is decided")
     parser.add_argument("--record", action="store_true", help="keep what is decided, for the page")
     parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="folder of run folders")
+    parser.add_argument("--resume", action="store_true", help="use the runs of this commit that ended in --out DIR")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
 
@@ -67,10 +68,10 @@ def execute(arguments: argparse.Namespace, terminal: Terminal) -> int:
     enter(BACKEND, arguments.target, terminal)
     recorded, at = record.states(arguments.target), commit()
     answers = []
-    for answer in ask_all(arguments.target, chosen, arguments.out):
+    for answer in ask_all(arguments.target, chosen, arguments.out, resume=arguments.resume):
         answers.append(answer)
         state, text = report.line(answer, recorded)
-        terminal.result(f"{terminal.style(f'{state:<11}', report.COLOURS[state])}{text}")
+        terminal.result(f"{terminal.style(f'{state:<15}', report.COLOURS[state])}{text}")
         if arguments.record:
             record.keep(answer, at)
     if arguments.json:

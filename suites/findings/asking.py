@@ -40,9 +40,9 @@ class Answer:
     seen: Seen
 
 
-def ask_all(target: str, chosen: Sequence[Finding], out: Path) -> Iterator[Answer]:
-    """One answer a finding, in order; run folders go to *out*."""
-    runs = Runs(target, out)
+def ask_all(target: str, chosen: Sequence[Finding], out: Path, *, resume: bool = False) -> Iterator[Answer]:
+    """One answer a finding, in order; run folders go to *out*. *resume*: with what an earlier asking left there."""
+    runs = Runs(target, out, resume=resume)
     for finding in chosen:
         yield Answer(finding, target, _ask(finding, target, runs))
 
@@ -50,7 +50,7 @@ def ask_all(target: str, chosen: Sequence[Finding], out: Path) -> Iterator[Answe
 def _ask(finding: Finding, target: str, runs: Runs) -> Seen:
     versions = versions_in(target)
     if finding.since and any(numbers_of(version) < numbers_of(finding.since) for version in versions):
-        return Seen("not asked", f"it is about what came with {finding.since}")
+        return Seen("does not apply", f"it is about what came with {finding.since}")
     if missing := [name for name in finding.needs if shutil.which(name) is None]:
         return Seen("undecided", f"{', '.join(missing)} is not installed")
     if finding.run:

@@ -21,6 +21,8 @@ from suites.conformance.broker.peer import (
     eventually,
     heartbeat,
     max_offset,
+    messages,
+    pull,
     raw_answers,
     send,
     stored,
@@ -39,6 +41,12 @@ TRANSACTIONS: Final = 16
 PASSED_OVER: Final = "TIMEOUT_CLEAN_QUEUE"
 MANY_FILES: Final = 48
 """Messages of eight KiB, seven to a log file of 64."""
+DELETED_WITHIN_NS: Final = 150 * SECOND
+"""A broker looks for old files every ten seconds, from the first minute of its life on."""
+BROKERS: Final = 4
+"""Each shows it or not, once in its life."""
+ASKED_AFTERWARDS: Final = 150
+"""Fifteen seconds: where the beginnings of queues are corrected apart from the files, it takes ten at most."""
 
 
 def overloaded(start: ProcessStart) -> Seen:
@@ -136,6 +144,35 @@ def damaged_twice(start: ProcessStart) -> Seen:
     peer.sleep(3 * SECOND)
     left = max_offset(peer, "Later")
     return there_if(left == 0, f"of one message acknowledged after the first start {left} is left after the second")
+
+
+def reader_of_another_queue(start: ProcessStart) -> Seen:
+    """Queue 0 has the first message of the log and the last one; who asks for the first while the broker deletes it.
+    Files and the beginnings of queues are looked after by two threads at the same second, so chance decides."""
+    for number in range(1, BROKERS + 1):
+        seen = _asked_while_deleted(start)
+        if seen.state != "gone":
+            return Seen(seen.state, f"broker {number}: {seen.sentence}")
+    return Seen("gone", f"{BROKERS} brokers: {seen.sentence}")
+
+
+def _asked_while_deleted(start: ProcessStart) -> Seen:
+    peer = start(fileReservedTime="0", deleteWhen=";".join(f"{hour:02}" for hour in range(24)))
+    create_topic(peer, "T", queues=2)
+    for queue in (0, *[1] * (MANY_FILES - 1), 0):
+        stored(peer, "T", bytes(BODY_BYTES), queue=queue)
+    asked, end_ns = 0, peer.now_ns() + DELETED_WITHIN_NS
+    while peer.now_ns() < end_ns:
+        found = pull(peer, "T", 0, count=1)
+        got = messages(found)[0] if found.code == 0 else None
+        if got is not None and got.queue_id != 0:
+            return Seen("there", f"who asked queue 0 for offset 0 got what stands in queue 1 at {got.queue_offset}")
+        if got is None and f"commitlog/{0:020}" not in peer.files.names("commitlog"):
+            asked += 1
+        if asked == ASKED_AFTERWARDS:
+            return Seen("gone", f"the file of the message is deleted, and {asked} times the answer was {found.code}")
+        peer.sleep(100 * MS)
+    return Seen("undecided", f"no log file was deleted within {DELETED_WITHIN_NS // SECOND} s")
 
 
 def _flip_twice(files: StoreFiles) -> None:

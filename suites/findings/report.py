@@ -17,7 +17,7 @@ from xml.etree import ElementTree as Xml
 from harness.errors import EXIT_FAIL, EXIT_PASS, EXIT_UNKNOWN
 from suites.findings.asking import Answer
 
-COLOURS: Final = {"there": "red", "gone": "green", "changed": "yellow", "undecided": "yellow", "not asked": "dim"}
+COLOURS: Final = {"there": "red", "gone": "green", "changed": "yellow", "undecided": "yellow", "does not apply": "dim"}
 
 
 def differs(answer: Answer, recorded: Mapping[int, str]) -> bool:
@@ -36,7 +36,7 @@ def exit_code(answers: Sequence[Answer], recorded: Mapping[int, str]) -> int:
 def line(answer: Answer, recorded: Mapping[int, str]) -> tuple[str, str]:
     """(state, the rest of the line)."""
     was = f"  (recorded: {recorded[answer.finding.number]})" if differs(answer, recorded) else ""
-    return answer.seen.state, f"{answer.finding.number:>3}  {answer.finding.title}{was}\n{'':17}{answer.seen.sentence}"
+    return answer.seen.state, f"{answer.finding.number:>3}  {answer.finding.title}{was}\n{'':20}{answer.seen.sentence}"
 
 
 def summary(answers: Sequence[Answer]) -> str:

@@ -8,20 +8,22 @@ Model. When the run was whole: every fault took effect, its deadlines were kept,
 that the finding, or the loss that the mode allows, was not seen; and, where the table names a *chance*, it could have
 been seen. A failure of another kind is *changed*.
 
-Limits. Seeds are run until one shows it; each run is made once, whichever findings it is about.
+Limits. Seeds are run until one shows it; each run is made once, whichever findings it is about. To *resume* an asking
+that was interrupted, runs of the same commit that have ended are judged again instead of made.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from checkers.history.history import History
-from checkers.verdict import Anomaly, Outcome
+from checkers.verdict import Anomaly, Outcome, worst
 from harness import runfolder
 from harness.errors import HarnessError
+from harness.judge import judge
 from harness.run import RunResult, run_scenario
 from suites.findings.histories import CHANCES, DECIDERS
 from suites.findings.seen import Seen, there_if
@@ -37,9 +39,9 @@ Run = RunResult | HarnessError
 class Runs:
     """Runs against one target, each made once."""
 
-    def __init__(self, target: str, out: Path) -> None:
+    def __init__(self, target: str, out: Path, *, resume: bool = False) -> None:
         self._target, self._out = target, out
-        self._made: dict[tuple[str, int], Run] = {}
+        self._made: dict[tuple[str, int], Run] = dict(ended_runs(out, target)) if resume else {}
 
     def of(self, scenario: str, seed: int) -> Run:
         """A run that could not be made is an answer, too."""
@@ -52,6 +54,21 @@ class Runs:
             return run_scenario(scenario, backend=BACKEND, target=self._target, seed=seed, out=self._out)
         except HarnessError as error:
             return error
+
+
+def ended_runs(out: Path, target: str) -> Iterator[tuple[tuple[str, int], RunResult]]:
+    """(scenario, seed) and what today's checkers say, of each run below *out* that this commit has made and judged."""
+    for path in sorted(out.glob("*/verdict.json")):
+        run = runfolder.read_run(path.parent)
+        made = run["backend"], run["target"], run["defects"], run.get("interrupted"), run.get("commit")
+        if not path.parent.is_symlink() and made == (BACKEND, target, [], False, runfolder.commit()):
+            yield (run["scenario"], int(run["seed"], 16)), _judged_again(path.parent, run)
+
+
+def _judged_again(folder: Path, run: Mapping[str, Any]) -> RunResult:
+    verdicts = tuple(judge(runfolder.load_history(folder), run, folder))
+    told = run["scenario"], run["backend"], run["target"], int(run["seed"], 16)
+    return RunResult(run["run"], *told, worst(verdicts), verdicts, run["history_sha256"], 0, folder)
 
 
 def ask_runs(finding: Finding, runs: Callable[[str, int], Run]) -> Seen:

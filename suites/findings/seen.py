@@ -5,7 +5,7 @@ says one of five words, and a sentence with figures.
 
 Model. *there*: it was seen. *gone*: what brings it about took place, to its end, and it was not seen. *changed*:
 something else was seen that should not be. *undecided*: the attempt was not whole (a fault that did not take effect, a
-broker that did not answer). *not asked*: the release has not got what the finding is about.
+broker that did not answer). *does not apply*: the release has not got what the finding is about.
 
 Limits. *gone* is a statement about as many attempts as the table names; where chance decides it names several.
 """
@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-State = Literal["there", "gone", "changed", "undecided", "not asked"]
-DECIDED: Final = ("there", "gone", "changed", "not asked")
+State = Literal["there", "gone", "changed", "undecided", "does not apply"]
+DECIDED: Final = ("there", "gone", "changed", "does not apply")
 
 
 @dataclass(frozen=True)

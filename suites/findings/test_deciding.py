@@ -12,6 +12,7 @@ import pytest
 from checkers.history import schema
 from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict
+from harness import runfolder
 from harness.errors import BackendUnavailable, HarnessError
 from harness.run import RunResult
 from harness.scenario import find
@@ -24,7 +25,7 @@ from suites.findings.histories import (
     answered_while_forces_failed,
     stored_before_the_old_end,
 )
-from suites.findings.scenarios import ask_runs, decide
+from suites.findings.scenarios import Runs, ask_runs, decide, ended_runs
 from suites.findings.seen import Seen
 from suites.findings.table import Finding, findings
 from suites.unit.checkers.build import Build
@@ -110,6 +111,25 @@ def test_the_first_seed_that_shows_it_ends_the_asking(losses: list[int | None], 
     assert len(made) == asked
 
 
+def test_an_asking_goes_on_with_the_runs_of_this_commit_that_have_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(scenarios, "BACKEND", "sim")
+    made = Runs("reference", tmp_path).of("single-master-kill", 1)
+    assert isinstance(made, RunResult)
+    assert made.folder is not None
+    again = Runs("reference", tmp_path, resume=True).of("single-master-kill", 1)
+    assert isinstance(again, RunResult)
+    assert (again.folder, again.outcome, again.verdicts) == (made.folder, made.outcome, made.verdicts)
+    run_of = runfolder.read_run(made.folder)
+    for other in ({"commit": "0123"}, {"interrupted": True}, {"target": "rocketmq:5.5.0"}, {"defects": ["x"]}):
+        runfolder.write_run(made.folder, run_of | other)
+        assert not dict(ended_runs(tmp_path, "reference")), other
+    runfolder.write_run(made.folder, run_of)
+    (made.folder / "verdict.json").unlink()
+    assert not dict(ended_runs(tmp_path, "reference"))
+
+
 def noted(*events: tuple[int, str, str, object]) -> History:
     """(seconds, node, step, detail) of notes."""
     columns: dict[str, list[object]] = {name: [] for name in schema.EVENTS.names}
@@ -167,7 +187,7 @@ def answers(*states: str) -> list[Answer]:
 @pytest.mark.parametrize(
     ("states", "recorded", "code"),
     [
-        (("there", "gone", "not asked"), {1: "there", 2: "gone"}, 0),
+        (("there", "gone", "does not apply"), {1: "there", 2: "gone"}, 0),
         (("there", "gone"), {}, 0),
         (("there",), {1: "gone"}, 1),
         (("gone",), {1: "there"}, 1),

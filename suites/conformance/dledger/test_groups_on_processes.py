@@ -221,7 +221,7 @@ def test_files_roll_at_the_same_places_everywhere(group: GroupOfBrokers, tmp_pat
         assert {f"data/{number * 65536:020}" for number in range(3)} <= files.keys()
 
 
-@pytest.mark.conformance("D02", "D03", "D04", lane="target")
+@pytest.mark.conformance("D02", "D03", "D04", "D05", lane="target")
 def test_the_files_of_members_are_read_and_written_the_same(group: GroupOfBrokers, tmp_path: Path) -> None:
     for number in range(20):
         group.sent("T", bytes(500 * number + 1))  # 5.5.0 answers an empty body with an exception
@@ -239,6 +239,21 @@ def test_the_files_of_members_are_read_and_written_the_same(group: GroupOfBroker
             assert entry is not None
             assert encode_record(entry) == bytes_at(files, "data", entry.pos, entry.size)
             assert encode_unit(entry) == bytes_at(files, "index", index * UNIT_SIZE, UNIT_SIZE)
+        entries_make_the_same_files(log, files)
+
+
+def entries_make_the_same_files(log: FileLog, files: Mapping[str, bytes]) -> None:
+    """Those of *log*, appended to a new one; what a member has made in advance has nothing in it."""
+    env, new = FakeEnvironment(), empty_log(files)
+    recover(env, new)
+    for index in range(log.end_index + 1):
+        entry = log.entry(index)
+        assert entry is not None
+        assert new.place(entry.size) == entry.pos
+        new.append(entry)
+    made = {name.removeprefix("d/"): bytes(data) for name, data in env.disk.items()}
+    assert made == {name: files[name] for name in made}
+    assert not any(any(data) for name, data in files.items() if "/" in name and name not in made)
 
 
 def small_files_are_written_the_same(files: Mapping[str, bytes]) -> None:
@@ -252,9 +267,14 @@ def opened(files: Mapping[str, bytes]) -> FileLog:
     """By the reference, whoever wrote them."""
     env = FakeEnvironment()
     env.disk = {f"d/{name}": bytearray(data) for name, data in files.items()}
-    log = FileLog("d", Forcing(), data_file_size=size_of(files, "data"), index_file_size=size_of(files, "index"))
+    log = empty_log(files)
     recover(env, log)
     return log
+
+
+def empty_log(files: Mapping[str, bytes]) -> FileLog:
+    """With files of the sizes of *files*."""
+    return FileLog("d", Forcing(), data_file_size=size_of(files, "data"), index_file_size=size_of(files, "index"))
 
 
 def size_of(files: Mapping[str, bytes], kind: str) -> int:

@@ -78,6 +78,10 @@ def ask_the_pair(pair: Pair) -> None:
     pair.kill("broker-a-0")
     pair.start("broker-a-0")
     pair.until(lambda: pair.is_up("broker-a-0"))
+    if not row_of(pair.release).offsets_can_be_copied:
+        pair.sleep(30 * SECOND)
+        assert seen(pair) == acting
+        return
     pair.until(lambda: seen(pair) == ({0: pair.master.broker, 1: pair.slave.broker}, 6))
     assert committed(pair, "broker-a-0") == "1"  # W75: the slave's progress is not lost
     assert max_offset(pair.master, "T") == count
@@ -132,14 +136,15 @@ def test_the_reference_returns_without_timers() -> None:
 @contextmanager
 def real_pair(target_name: str, folder: Path, **more: str) -> Iterator[Pair]:
     """A pair of processes of that make."""
-    if any(row_of(version).is_4 for version in versions_in(target_name)):
+    (release,) = versions_in(target_name) or (SETTINGS["release"],)
+    if row_of(release).is_4:
         pytest.skip("settings of 5.x")
     target = open_target(target_name)
     target.prepare()
     journal = HealJournal.open("acting", folder / "heal")
     backend = ProcessBackend("acting", folder, target, journal, isolation="auto")
     try:
-        yield Pair(backend, in_turn=True, **more, **BOTH, **SETTINGS)
+        yield Pair(backend, in_turn=True, **more, **BOTH, **(SETTINGS | {"release": release}))
     finally:
         backend.close()
         journal.close()

@@ -21,9 +21,9 @@ from harness.targets.rocketmq import jvm_options
         ("5.0.0", "5.0"),
         ("5.3.3", "5.0"),
         ("5.4.0", "5.4"),
-        ("5.5.0", "5.4"),
-        ("5.10.1", "5.4"),
-        ("6.0.0-alpha", "5.4"),
+        ("5.5.0", "5.5"),
+        ("5.10.1", "5.5"),
+        ("6.0.0-alpha", "5.5"),
     ],
 )
 def test_a_row_holds_from_its_release_on(version: str, since: str) -> None:

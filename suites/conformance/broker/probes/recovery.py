@@ -242,7 +242,7 @@ def wrong_size(start: Start) -> None:
     peer.end("stop")
     last = f"commitlog/{FILE_SIZE:020d}"
     peer.files.truncate(last, 100)
-    assert peer.refuses_to_start() == row_of(start.release).wrong_size_exit
+    assert peer.refuses_to_start() == row_of(start.release).refused_start_exit
     peer.files.truncate(last, 0)
     if is_4:
         assert peer.refuses_to_start() == 253
