@@ -215,9 +215,11 @@ class Engine:
         self.happens(env, Request(ref, message))
 
     def _check_stamp(self, message: AppendRequest) -> None:
-        """Apache's append hook throws where a body is too short for it, before anything is written."""
-        reach = self.settings.stamp_at + _STAMP_SIZE
-        if self.settings.stamp_at >= 0 and len(message.body) < reach:
+        """Apache's append hook throws where a body is too short for it, before anything is written; a request that is
+        not for this leader does not get as far as that."""
+        settings, reach = self.settings, self.settings.stamp_at + _STAMP_SIZE
+        is_ours = self.is_leader and (message.group, message.remote_id) == (settings.group, settings.self_id)
+        if is_ours and settings.stamp_at >= 0 and len(message.body) < reach:
             raise RequestRefused(
                 ResponseCode.SYSTEM_ERROR, f"a body of {len(message.body)} bytes, at least {reach} needed"
             )
