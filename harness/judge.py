@@ -118,8 +118,8 @@ def _crashes(events: Events, facts: RunFacts) -> list[str]:
     But a power cut may leave a broker's tables so that neither the file nor its older copy can be read; RocketMQ then
     refuses to start, and starts when an operator has removed them. Such an end between the two is explained, where the
     contract says that tables may be gone. And a member that answers from its disk ends when it cannot force any more:
-    nobody knows what is on that disk, so that is what was asked of it. So it is of a member that knows its own disk, and
-    is started on another's.
+    nobody knows what is on that disk, so that is what was asked of it. So it is of a member that knows its own disk,
+    and is started on another's.
     """
     reasons = []
     for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():

@@ -21,9 +21,9 @@ With three members one power cut suffices: of the follower that had acknowledged
 is lost before the first has it again. That is DLedger's design: it answers from the page cache, and counts a member
 that lost its tail as if it had it.
 
-A *foreign* disk, that of a member of another group, is no copy at all: it has a log of its own. A member that is elected
-with one (:meth:`Copies.taken_over`) makes that log its group's, and everything that the group had is lost, whoever has
-it; what the other group had is there in its place.
+A *foreign* disk, that of a member of another group, is no copy at all: it has a log of its own. A member that is
+elected with one (:meth:`Copies.taken_over`) makes that log its group's, and everything that the group had is lost,
+whoever has it; what the other group had is there in its place.
 
 Limits. Who acknowledged is not told, so that where more than q were there each of them may have been the one that
 lacks it. Leaders are known from when they serve, a moment after their election.

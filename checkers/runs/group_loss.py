@@ -82,7 +82,9 @@ def _loss(history: History, ledger: Ledger, copies: Copies, stored: Ints, messag
     begun_ns, acked_ns = int(history.ops.invoke_ns[row]), int(history.ops.complete_ns[row])
     for election in copies.elections:
         is_other_log = copies.taken_over(election.begin_ns) is not None
-        if election.begin_ns > begun_ns and (is_other_log or not _kept_more(history, ledger, stored, message, election)):
+        if election.begin_ns > begun_ns and (
+            is_other_log or not _kept_more(history, ledger, stored, message, election)
+        ):
             lacks = copies.explain(begun_ns, acked_ns, election.begin_ns)
             if lacks is not None:
                 return _Loss(message, election, tuple(lacks))

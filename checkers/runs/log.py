@@ -213,9 +213,9 @@ def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> 
     return Verdict("log", outcome, tuple(anomalies), measures, tuple(reasons))
 
 
-OF_ANOTHER_LOG: Final = ("wrong-queue", "resurrected")
-"""What a queue shows whose group took over another group's log: what was sent there, and from then on the group's own at
-places that its former log had used."""
+OF_ANOTHER_LOG = ("wrong-queue", "resurrected")
+"""What a queue shows whose group took over another group's log: what was sent there, and from then on the group's own
+at places that its former log had used."""
 
 
 def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neither_side: bool = False) -> Anomaly:

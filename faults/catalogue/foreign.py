@@ -1,15 +1,15 @@
 """A member that comes back with somebody else's disk: foreign_disk.
 
 A machine is set up anew from the wrong copy. The node ends; a follower of another broker name is stopped in order, its
-disk copied, and started again, if it ran; the node's disk is that copy. Healing is the start. A node that refuses such a
-disk ends within moments; its operator, who is told so, empties the disk and starts it once more.
+disk copied, and started again, if it ran; the node's disk is that copy. Healing is the start. A node that refuses such
+a disk ends within moments; its operator, who is told so, empties the disk and starts it once more.
 
 The witness is the disk: its log ends where the other's ended, and elsewhere than its own did. Two logs of the same
 length cannot be told apart: *no*.
 
 Limits. Both keep their names: a store that has its member's name in its folder is found only by who has the same one
-(DLedger: ``dledger-n1``), so that the plan names one with the same number. A leader's disk is not copied: to stop it would
-be a fault of its own.
+(DLedger: ``dledger-n1``), so that the plan names one with the same number. A leader's disk is not copied: to stop it
+would be a fault of its own.
 """
 
 from __future__ import annotations

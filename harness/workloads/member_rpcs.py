@@ -9,13 +9,13 @@ not, and as an administrator. What must be answered is what DLedger's own member
     misdirected   every request under another group's name, or to another member: refused, with what it said
     log           APPEND: a message of the round's topic; GET gives its entry and those before it, each behind the one
                   before; who reads the topic gets the message, in its place
-    votes         VOTE: under no member's name, with too short a log, too old a term; two candidates of one term never
-                  both get a vote, and nothing of all this raises a term
+    votes         VOTE: under no member's name, with too short a log, too old a term; of two candidates of one term at
+                  most one gets the vote, and nothing of all this raises a term
     heart beats   from nobody, from itself, from an old term, from the leader
-    pushes        COMMIT tells the extent of the log; COMPARE whether an entry is there; an old term's APPEND and TRUNCATE
-                  take nothing away; what lies behind a gap is refused within two seconds
+    pushes        COMMIT tells the extent of the log; COMPARE whether an entry is there; APPEND and TRUNCATE of an old
+                  term take nothing away; what lies behind a gap is refused within two seconds
     handed over   LEADERSHIP_TRANSFER: refused by who does not lead, to nobody, of an old term; a member that waits for
-                  an entry that never comes gives up; then leadership goes to a follower, whom all name, under the next term
+                  an entry that never comes gives up; then a follower gets it, and all name it, under the next term
 
 Limits. One group, no faults: the leader must stay who it is until it hands over. Only answers that DLedger 0.3 and a
 strict member give alike: nothing is asked about entries that are not committed. One request at a time, so never two
@@ -38,7 +38,6 @@ from harness.workloads.orders import Desk
 from harness.workloads.parts import PartHost
 from reference_impl.dledger.codes import Code, RpcCode
 from reference_impl.environment import MS, SECOND, Environment
-from reference_impl.wire.codes import RequestCode
 from reference_impl.wire.frame import Command
 from reference_impl.wire.message import Message, decode_record, encode_record
 

@@ -120,7 +120,7 @@ class Engine:
         is_strict = settings.is_strict
         self._term_file = SmallFile(f"{config.folder}/{TERM_FILE}", forcing, is_forced=is_strict)
         self._checkpoint_file = SmallFile(f"{config.folder}/{CHECKPOINT_FILE}", forcing, is_forced=is_strict)
-        self._identity = Identity(config, forcing)
+        self.identity = Identity(config, forcing)
         self.forcing = forcing
         self.flush = LogFlush(log, forcing, config.flush_file_interval, is_strict=is_strict)
         self.flush.on_forced = self._forced
@@ -142,7 +142,7 @@ class Engine:
 
     def load(self, env: Environment) -> None:
         """Read what survived."""
-        self._identity.check(env)
+        self.identity.check(env)
         term, vote = read_term(self._term_file.load(env))
         checkpoint = read_checkpoint(self._checkpoint_file.load(env))
         recovered = recover(env, self.log, checkpoint if self.settings.is_strict else -1)

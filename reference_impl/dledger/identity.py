@@ -50,7 +50,9 @@ class Identity:
             self._refuse_others(env)
             self._file.save(env, properties_text({_GROUP: ours[0], _SELF: ours[1]}), _nothing)
         elif owner != ours:
-            raise ForeignStore(f"this disk belongs to member {owner[1]} of group {owner[0]}, not to {ours[1]} of {ours[0]}")
+            raise ForeignStore(
+                f"this disk belongs to member {owner[1]} of group {owner[0]}, not to {ours[1]} of {ours[0]}"
+            )
 
     def _refuse_others(self, env: Environment) -> None:
         """A log under another member's name: each member has a store folder of its own."""
