@@ -132,7 +132,10 @@ class _Round:
 
     def _who_leads(self, within_ns: int) -> Dialogue:
         first, *others = self._peers
-        known = lambda told: [told["peers"], told.get("leaderId") in self._peers, told["term"]]  # noqa: E731
+
+        def known(told: Told) -> list[Any]:
+            return [told["peers"], told.get("leaderId") in self._peers, told["term"]]
+
         must = [self._peers, True, -1]
         answer = yield self._ask("who leads", first, RpcCode.METADATA, {}, must, known, within_ns=within_ns)
         self._leader = msgspec.json.decode(answer.body)["leaderId"]
@@ -245,6 +248,10 @@ class _Round:
             answer = yield self._get(index, must, read)
             later = msgspec.json.decode(answer.body)["entries"][0]
 
+    def _is_of_its_term(self, told: Told) -> bool:
+        """It may have given its vote to anybody, or to nobody yet."""
+        return told["voteResult"] in ("ACCEPT", REJECTED) and told["term"] == self._term
+
     # Votes and heart beats -------------------------------------------------------------------------------------------
 
     def _vote(self, name: str, member: str, candidate: str, must: Any, read: Any = None, **fields: Any) -> Ask:
@@ -264,8 +271,7 @@ class _Round:
         short = {"ledgerEndIndex": self._entry["index"] - 1, "term": high}
         yield self._vote("vote for a short log", member, one, "REJECT_SMALL_LEDGER_END_INDEX", **short)
         yield self._vote("vote of an old term", member, one, "REJECT_EXPIRED_VOTE_TERM", term=self._term - 1)
-        allowed = lambda told: told["voteResult"] in ("ACCEPT", REJECTED) and told["term"] == self._term  # noqa: E731
-        answer = yield self._vote("vote of its term", member, one, True, allowed)
+        answer = yield self._vote("vote of its term", member, one, True, self._is_of_its_term)
         if msgspec.json.decode(answer.body)["voteResult"] == "ACCEPT":
             yield self._vote("a second vote of its term", member, other, REJECTED)
             yield self._vote("the same vote again", member, one, "ACCEPT")
