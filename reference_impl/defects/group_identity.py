@@ -55,10 +55,9 @@ def _answers_strangers(broker: Broker) -> None:
 
 def _obeys_old_leaders(member: Member, it: Input) -> Input:
     """A TRUNCATE is one, whoever led when it was sent."""
-    message = it.message if isinstance(it, Request) else None
-    if not isinstance(message, PushRequest) or message.type != PushType.TRUNCATE:
+    if not isinstance(it, Request) or not isinstance(it.message, PushRequest) or it.message.type != PushType.TRUNCATE:
         return it
-    return Request(it.ref, msgspec.structs.replace(message, term=member.term, leader_id=member.leader))
+    return Request(it.ref, msgspec.structs.replace(it.message, term=member.term, leader_id=member.leader))
 
 
 GROUP_IDENTITY: Final = {
