@@ -4,8 +4,8 @@ A machine is set up anew from the wrong copy. The node ends; a follower of anoth
 disk copied, and started again, if it ran; the node's disk is that copy. Healing is the start. A node that refuses such
 a disk ends within moments; its operator, who is told so, empties the disk and starts it once more.
 
-The witness is the disk: its log ends where the other's ended, and elsewhere than its own did. Two logs of the same
-length cannot be told apart: *no*.
+The witness is the disk: every file is there that the other's disk had, with the same end and the same last bytes, and
+one of them at least was not its own. Logs of two groups under the same load may well be equally long.
 
 Limits. Both keep their names: a store that has its member's name in its folder is found only by who has the same one
 (DLedger: ``dledger-n1``), so that the plan names one with the same number. A leader's disk is not copied: to stop it
@@ -15,6 +15,7 @@ would be a fault of its own.
 from __future__ import annotations
 
 from typing import Final
+from zlib import crc32
 
 from faults.catalogue.process import STOP_OPTIONS, runs_again, states, steps_of
 from faults.effects import KILLED, Effect
@@ -30,22 +31,33 @@ FOREIGN_OPTIONS: Final = {
 }
 REFUSES_NS: Final = 5_000_000_000
 """Within which a node that cannot use its disk has ended."""
+LAST_BYTES: Final = 4096
 _BEYOND: Final = 1 << 62
 
 
 def _swap(levers: Levers, strike: Strike) -> Facts:
     source = option(strike, FOREIGN_OPTIONS, "from")
     (node,) = _hit(strike, source)
-    before, own_end = states(levers, strike), levers.log_end(node)
+    before = states(levers, strike)
     levers.kill(node)
+    own, own_end = _prints(levers, node), levers.log_end(node)
     was_running = levers.state(source) != "dead"
     if was_running:
         levers.stop(source, duration_ns(option(strike, FOREIGN_OPTIONS, "timeout")))
-    end = levers.log_end(source)
+    theirs = _prints(levers, source)
     levers.copy_disk(source, node)
     if was_running:
         levers.start(source)
-    return {"before": before, "own_end": own_end, "end": end, "from": source}
+    return {"before": before, "own": own, "own_end": own_end, "theirs": theirs, "from": source}
+
+
+def _prints(levers: Levers, node: str) -> dict[str, tuple[int, int]]:
+    """Of each file that is not empty: where it ends, and a check sum of its last bytes."""
+    ends = {file: end for file, (_, end) in levers.find_files(node, ".*").items() if end > 0}
+    return {
+        file: (end, crc32(levers.file_part(node, file, max(0, end - LAST_BYTES), LAST_BYTES)))
+        for file, end in ends.items()
+    }
 
 
 def _hit(strike: Strike, source: str) -> tuple[str, ...]:
@@ -69,9 +81,10 @@ def _is_swapped(levers: Levers, strike: Strike, facts: Facts) -> list[Probed]:
             "now": now,
             "log_before": facts["own_end"],
             "log_now": ends,
+            "files": len(facts["theirs"]),
             "from": facts["from"],
         }
-        is_foreign = ends == facts["end"] != facts["own_end"]
+        is_foreign = _prints(levers, node) == facts["theirs"] != facts["own"]
         answers.append(Probed(node, YES if now == "dead" and is_foreign else NO, detail))
     return answers
 
@@ -92,7 +105,7 @@ FOREIGN_DISK: Final = Verb(
     name="foreign_disk",
     family="loss",
     summary="ends a node, whose disk becomes a copy of that of another broker name's follower",
-    takes_effect_when="the process is gone, and its log ends where the other's ends",
+    takes_effect_when="the process is gone, and its files are those of the other's disk",
     undone_by="start; with an empty disk, if it refuses this one",
     shape="nodes",
     condition="dead",

@@ -112,7 +112,7 @@ def foreign(fault, source: str = "broker-b-1", on: str = "slave(broker-a)"):
 
 
 def test_a_member_comes_back_with_a_copy_of_somebody_elses_disk(world, fault) -> None:
-    world.states["broker-b-1"], world.log_ends["broker-b-1"] = "running", 77
+    strangers(world, b"theirs")
     world.drive(world.injector(foreign(fault)))
     assert acts(world) == [
         ("kill", "broker-a-1"),
@@ -122,13 +122,21 @@ def test_a_member_comes_back_with_a_copy_of_somebody_elses_disk(world, fault) ->
         ("start", "broker-a-1"),
     ]
     assert steps(world)[2] == ("probe", 1)
-    assert world.detail("f1", "probe")["log_now"] == 77
+    assert world.detail("f1", "probe")["files"] == 1
     assert world.is_whole()
 
 
-def test_a_disk_that_was_not_copied_is_not_foreign(world, fault) -> None:
-    world.states["broker-b-1"], world.log_ends["broker-b-1"] = "running", 77
-    world.broken["copy_disk"] = None
+def strangers(world, data: bytes) -> None:
+    """Two logs of the same length."""
+    world.states["broker-b-1"] = "running"
+    world.disk["broker-a-1"], world.disk["broker-b-1"] = {"store/log": b"ours.."}, {"store/log": data}
+
+
+@pytest.mark.parametrize("why", ["it was not copied", "it is the same"])
+def test_a_disk_that_is_as_it_was_is_not_foreign(world, fault, why: str) -> None:
+    strangers(world, b"ours.." if why == "it is the same" else b"theirs")
+    if why == "it was not copied":
+        world.broken["copy_disk"] = None
     world.drive(world.injector(foreign(fault)))
     assert steps(world)[2] == ("probe", 0)
 
