@@ -9,7 +9,8 @@ one of them at least was not its own. Logs of two groups under the same load may
 
 Limits. Both keep their names: a store that has its member's name in its folder is found only by who has the same one
 (DLedger: ``dledger-n1``), so that the plan names one with the same number. A leader's disk is not copied: to stop it
-would be a fault of its own.
+would be a fault of its own. On processes, what nodes tell of themselves during the heal is dated at its end, up to five
+seconds late; who was elected meanwhile is then judged by the wrong clock.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ FOREIGN_OPTIONS: Final = {
     "from": Option("", "the node of another broker name whose disk is copied", required=True),
     **STOP_OPTIONS,
 }
-REFUSES_NS: Final = 5_000_000_000
-"""Within which a node that cannot use its disk has ended."""
+LOOK_NS: Final = 250_000_000
+LOOKS: Final = 20
+"""Within so many a node that cannot use its disk has ended."""
 LAST_BYTES: Final = 4096
-_BEYOND: Final = 1 << 62
 
 
 def _swap(levers: Levers, strike: Strike) -> Facts:
@@ -94,8 +95,11 @@ def _start(levers: Levers, strike: Strike, facts: Facts) -> None:
     for node in strike.left:
         if levers.state(node) != "dead":
             continue
+        end = levers.log_end(node)
         levers.start(node)
-        levers.log_end(node, _BEYOND, REFUSES_NS)  # waits
+        for _ in range(LOOKS):  # until it has ended, or has taken something
+            if levers.log_end(node, end, LOOK_NS) > end or levers.state(node) == "dead":
+                break
         if levers.state(node) == "dead":
             levers.wipe(node)
             levers.start(node)
