@@ -13,7 +13,7 @@ Model. A :class:`Effect` is one thing that happens to each node of the left side
     separates            nothing passes between left and right, or nothing of left's (out), or of right's (in), or
                          nothing that opens a connection (new); the fault's ``ports`` narrow it
     takes                data is gone: unforced (what no force had reached), damaged (from a damaged record on), all,
-                         replaced (all but what the copy of a slave has)
+                         replaced (all but what the copy of a slave has), foreign (all, and somebody else's is there)
     damages              files beside the log have gone bad: derived (made from the log, and made again from it),
                          tables (topics, groups, offsets) or epochs (who was master when which part was written)
     slows                everything passes between left and right, late, or not all of it; connections were reset once
@@ -67,7 +67,7 @@ HOW: Final[Mapping[Does, tuple[str, ...]]] = {
     "ends": ("killed", "stopped", "dark"),
     "starves": ("cpu", "files"),
     "separates": ("", "out", "in", "new"),
-    "takes": ("unforced", "damaged", "all", "replaced"),
+    "takes": ("unforced", "damaged", "all", "replaced", "foreign"),
     "damages": ("derived", "tables", "epochs"),
 }
 """What ``how`` may say; nothing where a word has no entry."""

@@ -118,15 +118,27 @@ def _crashes(events: Events, facts: RunFacts) -> list[str]:
     But a power cut may leave a broker's tables so that neither the file nor its older copy can be read; RocketMQ then
     refuses to start, and starts when an operator has removed them. Such an end between the two is explained, where the
     contract says that tables may be gone. And a member that answers from its disk ends when it cannot force any more:
-    nobody knows what is on that disk, so that is what was asked of it.
+    nobody knows what is on that disk, so that is what was asked of it. So it is of a member that knows its own disk,
+    and is started on another's.
     """
     reasons = []
     for row in (events.kind.mask("role") & events.step.mask("crashed", "exited")).nonzero()[0].tolist():
         why = ended_by_itself(events.step[row], json.loads(events.detail[row]))
         is_explained = _may_lack_tables(facts) and _could_not_read_its_tables(events, row)
-        if why and not (is_explained or _could_not_force(facts, events.node[row], int(events.ns[row]))):
+        if why and not (is_explained or _had_to_end(facts, events.node[row], int(events.ns[row]))):
             reasons.append(f"{events.node[row]} {why}, at {facts.clock(int(events.ns[row]))}")
     return reasons
+
+
+def _had_to_end(facts: RunFacts, node: str, ns: int) -> bool:
+    return _could_not_force(facts, node, ns) or _knows_a_foreign_disk(facts, node, ns)
+
+
+def _knows_a_foreign_disk(facts: RunFacts, node: str, ns: int) -> bool:
+    """It was given one, and nothing may be lost by that."""
+    given = [f for f in facts.faults if f.takes() == "foreign" and f.took_effect_on(node) and f.begin_ns <= ns]
+    promised = [facts.guarantee(fault) for fault in given]
+    return any(guarantee is not None and guarantee.loss == "none" for guarantee in promised)
 
 
 def _could_not_force(facts: RunFacts, node: str, ns: int) -> bool:

@@ -54,6 +54,7 @@ OF_OLD_VERBS: Final[Mapping[str, tuple[Effect, ...]]] = {
 
 _HARMS: Final[tuple[tuple[str, str, str], ...]] = (
     ("promotes", "", "promoted"),
+    ("takes", "foreign", "disk-foreign"),
     ("takes", "all", "disk-lost"),
     ("takes", "replaced", "disk-replaced"),
     ("takes", "damaged", "damaged"),

@@ -111,9 +111,11 @@ class RunFacts:
         return guarantee.narrowed(self._common_properties(fault)) if guarantee else None
 
     def _common_properties(self, fault: FaultFact) -> Mapping[str, str]:
-        """Those that all masters have that *fault* hit."""
+        """Those that all masters have that *fault* hit; where members of a group are alike, whoever was hit."""
         brokers = sorted({self.cluster.broker_of(node) for node in fault.left + fault.right} - {""})
         hit = [self.properties(broker).items() for broker in brokers if self.hits(fault, broker)]
+        if not hit and brokers and self.waits_for_majority():
+            hit = [self.cluster.properties(node, fault.begin_ns).items() for node in fault.left]
         return dict(set(hit[0]).intersection(*hit[1:])) if hit else {}
 
     def role_hit(self, fault: FaultFact) -> str:

@@ -94,7 +94,7 @@ class FaultFact:
         return any(e.does == what and e.at == at and (not how or e.how in how) for e in self.effects)
 
     def takes(self) -> str:
-        """Which data it takes when it strikes: unforced, damaged, all or replaced; empty if none."""
+        """Which data it takes when it strikes: unforced, damaged, all, replaced or foreign; empty if none."""
         return next((effect.how for effect in self.effects if effect.does == "takes" and effect.at == "act"), "")
 
     def takes_tables(self) -> bool:

@@ -32,6 +32,7 @@ from checkers.history.ledger import FAIL, INFO, OK, UNSENT, WEAK, Ledger, ledger
 from checkers.history.strays import stray
 from checkers.runs.expiry import expired, judge_expired
 from checkers.runs.forensics import Death, deaths_of, shape_of
+from checkers.runs.group_copies import has_foreign_log
 from checkers.runs.hidden import hidden, judge_hidden
 from checkers.runs.loss_rules import judge_loss, judge_return
 from checkers.runs.lost_after_delivery import with_deliveries
@@ -57,7 +58,7 @@ def check_accounting(history: History, facts: RunFacts) -> Verdict:
         *judge_hidden(history, ledger, unseen),
         *judge_expired(history, facts, ledger, missed[is_expired]),
         *judge_return(history, facts, ledger),
-        *_duplicated(history, ledger),
+        *_duplicated(history, facts, ledger),
         *_phantoms(history, facts, ledger),
         *_unreachable(history, facts),
     ]
@@ -90,12 +91,14 @@ def _reasons(history: History, ledger: Ledger, unjudged: Ints) -> list[str]:
     return reasons
 
 
-def _duplicated(history: History, ledger: Ledger) -> list[Anomaly]:
+def _duplicated(history: History, facts: RunFacts, ledger: Ledger) -> list[Anomaly]:
+    """Where a group took over the log of another, it has all messages of that one as well."""
     twice = ledger.where((ledger.copies > 1) & (ledger.copies > ledger.attempts) & (ledger.outcome < FAIL))
-    return [_duplicate(history, ledger, message) for message in twice[:_NAMED].tolist()]
+    taken = {broker for broker in facts.cluster.brokers if len(twice) and has_foreign_log(facts, broker)}
+    return [_duplicate(history, ledger, message, taken) for message in twice[:_NAMED].tolist()]
 
 
-def _duplicate(history: History, ledger: Ledger, message: int) -> Anomaly:
+def _duplicate(history: History, ledger: Ledger, message: int, taken: set[str]) -> Anomaly:
     reads, ops = history.reads, history.ops
     rows = np.flatnonzero(reads.message == message)
     of_op = ops.rows(reads.op[rows])
@@ -108,7 +111,9 @@ def _duplicate(history: History, ledger: Ledger, message: int) -> Anomaly:
         f"{_times(len(places))}: {named}."
     )
     proof = (send, *dict.fromkeys(reads.op[rows[drains]].tolist()))
-    return Anomaly("duplicated", sentence, proof[:4], {"message": message, "places": places})
+    own = [queue for queue, _ in places if history.queues.broker_of(queue) not in taken]
+    is_allowed = len(own) <= int(ledger.attempts[message])
+    return Anomaly("duplicated", sentence, proof[:4], {"message": message, "places": places}, is_allowed)
 
 
 def _times(count: int) -> str:

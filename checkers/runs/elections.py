@@ -23,7 +23,8 @@ is known when they began to serve. A majority is *connected* while q members run
 A leader that ends or steps down leads no more, a frozen one not while it is frozen, one whose disk takes nothing not
 until that is over; and a member whose disk takes nothing is not one of a connected majority. A larger term may come
 from a member that was started and has followed nobody since, and from one that is to lead before all others
-(``preferredLeaderId``).
+(``preferredLeaderId``). An operator who has a leader hand over (note ``hands_over``) disturbs a group for as long as an
+election may last.
 
 The measures tell who led in which term from when to when, and the longest time without a leader although a majority was
 connected.
@@ -61,6 +62,7 @@ TIMERS: Final = ("heartBeatTimeIntervalMs", "maxHeartBeatLeak")
 """Properties of the reference that make a leader more or less patient."""
 HANDED_OVER_NS: Final = 15_000_000_000
 """A leader looks once a second for one that is to lead before it; some attempts may fail."""
+HANDS_OVER: Final = "hands_over"
 AGAIN_AT_ONCE: Final = "REVOTE_IMMEDIATELY"
 WON: Final = "PASSED"
 VOTES_WITHIN_NS: Final = 1_500_000_000
@@ -320,8 +322,14 @@ class _Group:
         faults = [fault.lasts for fault in self._facts.faults if fault.effective != 0]
         return union(
             ((begin, min(NEVER_NS, end + self._within_ns)) for begin, end in faults),
-            ((ns, ns + self._within_ns) for ns in starts),
+            ((ns, ns + self._within_ns) for ns in (*starts, *self._handed_over())),
         )
+
+    def _handed_over(self) -> list[int]:
+        """When an operator was about to have a leader hand over."""
+        events = self._history.events
+        rows = (events.kind.mask("note") & events.step.mask(HANDS_OVER) & events.node.mask(*self._nodes)).nonzero()[0]
+        return [int(events.ns[row]) for row in rows.tolist()]
 
     def thrown_out(self) -> Iterator[Anomaly]:
         """Told by what the leader itself said when it gave up."""
@@ -345,6 +353,8 @@ class _Group:
         have heard of an election."""
         conditions, lately = self._facts.conditions, [(ns - CALM_NS, ns + 1)]
         if any(f.effective != 0 and leader in f.left and meet([f.lasts], lately) for f in self._facts.faults):
+            return False
+        if any(ns - self._within_ns <= asked <= ns for asked in self._handed_over()):
             return False
         apart = {pair: meet(conditions.hindered(*pair), lately) for pair in combinations(self._nodes, 2)}
         absent = [node for node in self._nodes if meet(conditions.held_up(node), lately)]

@@ -21,6 +21,10 @@ With three members one power cut suffices: of the follower that had acknowledged
 is lost before the first has it again. That is DLedger's design: it answers from the page cache, and counts a member
 that lost its tail as if it had it.
 
+A *foreign* disk, that of a member of another group, is no copy at all: it has a log of its own. A member that is
+elected with one (:meth:`Copies.taken_over`) makes that log its group's, and everything that the group had is lost,
+whoever has it; what the other group had is there in its place.
+
 Limits. Who acknowledged is not told, so that where more than q were there each of them may have been the one that
 lacks it. Leaders are known from when they serve, a moment after their election.
 """
@@ -48,6 +52,12 @@ class Lack:
     by: FaultFact | None
 
 
+def has_foreign_log(facts: RunFacts, broker: str) -> bool:
+    """Whether *broker* is a group that took over the log of another."""
+    is_possible = facts.waits_for_majority() and any(fault.takes() == "foreign" for fault in facts.faults)
+    return is_possible and Copies(facts, broker).takeover is not None
+
+
 class Copies:
     """The members of one broker name over time."""
 
@@ -71,7 +81,30 @@ class Copies:
             each for each in self._facts.cluster.elections(self.broker)[1:] if self._can_lose_anything(each.begin_ns)
         ]
 
+    @cached_property
+    def takeover(self) -> Mastership | None:
+        """The first election of a member with a foreign disk."""
+        return next((each for each in self.elections if self.taken_over(each.begin_ns) is not None), None)
+
+    def taken_over(self, at_ns: int) -> FaultFact | None:
+        """By which fault who was elected then had the disk of somebody else, where that is not refused."""
+        for fault in self._foreign:
+            node = fault.left[0]
+            is_elected = self._facts.cluster.master_at(self.broker, at_ns) == node and fault.begin_ns < at_ns
+            if is_elected and self._has_again_ns(node, fault.inject_ns) > at_ns:
+                return fault
+        return None
+
+    @cached_property
+    def _foreign(self) -> list[FaultFact]:
+        """Faults that gave a member a foreign disk with which it may start."""
+        faults = [f for f in self._facts.faults if f.takes() == "foreign" and f.left and f.left[0] in self.nodes]
+        promised = [(f, self._facts.guarantee(f)) for f in faults if f.effective != 0]
+        return [fault for fault, guarantee in promised if guarantee is None or guarantee.loss == "all"]
+
     def _can_lose_anything(self, at_ns: int) -> bool:
+        if self.taken_over(at_ns) is not None:
+            return True
         lost = [node for node in self.nodes if self._lacks_since_a_loss(node, at_ns)]
         return len(lost) >= 2 * self.quorum - len(self.nodes)
 
@@ -82,6 +115,8 @@ class Copies:
     def explain(self, begun_ns: int, acked_ns: int, at_ns: int) -> list[Lack] | None:
         """Why the election at *at_ns* can have lost a message that was sent and acknowledged then; ``None``: it must be
         there still."""
+        if (foreign := self.taken_over(at_ns)) is not None:
+            return [Lack(foreign.left[0], foreign)]
         lacks = [lack for node in self.nodes if (lack := self._lack(node, begun_ns, acked_ns, at_ns)) is not None]
         lost = [lack for lack in lacks if lack.by is not None]
         never = [lack for lack in lacks if lack.by is None][: len(self.nodes) - self.quorum]

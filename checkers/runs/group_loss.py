@@ -81,7 +81,10 @@ def _loss(history: History, ledger: Ledger, copies: Copies, stored: Ints, messag
     row = int(ledger.row[message])
     begun_ns, acked_ns = int(history.ops.invoke_ns[row]), int(history.ops.complete_ns[row])
     for election in copies.elections:
-        if election.begin_ns > begun_ns and not _kept_more(history, ledger, stored, message, election):
+        is_other_log = copies.taken_over(election.begin_ns) is not None
+        if election.begin_ns > begun_ns and (
+            is_other_log or not _kept_more(history, ledger, stored, message, election)
+        ):
             lacks = copies.explain(begun_ns, acked_ns, election.begin_ns)
             if lacks is not None:
                 return _Loss(message, election, tuple(lacks))
@@ -113,8 +116,8 @@ def _anomaly(history: History, facts: RunFacts, ledger: Ledger, copies: Copies, 
         sentence = (
             f"{many} of {copies.broker} lost when {election.node} was elected at "
             f"{history.clock(election.begin_ns)}, first "
-            f"{first}: the end of its log from position {int(ledger.position[lost[0]])} to "
-            f"{int(ledger.position[lost[-1]])}. {_why(copies, losses[0].lacks)}"
+            f"{first}: its log from position {int(ledger.position[lost[0]])} to "
+            f"{int(ledger.position[lost[-1]])}. {_why(copies, losses[0].lacks, election.begin_ns)}"
         )
         sentence += " But the scenario expects that nothing is lost." if expects_none else ""
     by = [lack.by for lack in losses[0].lacks if lack.by is not None]
@@ -148,7 +151,12 @@ def _taken(lacks: list[Lack]) -> str:
     return f"{by.words()} can have taken it from {' and '.join(lack.node for lack in lacks)}"
 
 
-def _why(copies: Copies, lacks: tuple[Lack, ...]) -> str:
+def _why(copies: Copies, lacks: tuple[Lack, ...], at_ns: int) -> str:
+    if (foreign := copies.taken_over(at_ns)) is not None:
+        return (
+            f"{foreign.words()} gave {foreign.left[0]} the disk of another group, whose last term was larger: it was "
+            f"elected, and its log became the group's. No file of DLedger's names its group."
+        )
     faults = list(dict.fromkeys(lack.by.fault for lack in lacks if lack.by is not None))
     lost = [_taken([lack for lack in lacks if lack.by is not None and lack.by.fault == fault]) for fault in faults]
     never = [f"{lack.node} need not have got it" for lack in lacks if lack.by is None]

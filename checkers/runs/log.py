@@ -36,6 +36,7 @@ from checkers.logs.columns import ACKED, Claims, LogInput, LogViolation, no_ints
 from checkers.logs.content import EMPTY, Content
 from checkers.logs.contradictions import look_at_each
 from checkers.logs.linear import check_log
+from checkers.runs.group_copies import has_foreign_log
 from checkers.runs.log_operations import BEFORE_ALL, Rows, inherit, input_of, rows_of
 from checkers.runs.log_plan import TOO_MANY_CHOICES, Plan, plan_of
 from checkers.runs.log_sides import TOO_MANY_SIDES, choose_sides
@@ -212,6 +213,11 @@ def _verdict(history: History, facts: RunFacts, rows: Rows, judged: _Judged) -> 
     return Verdict("log", outcome, tuple(anomalies), measures, tuple(reasons))
 
 
+OF_ANOTHER_LOG = ("wrong-queue", "resurrected")
+"""What a queue shows whose group took over another group's log: what was sent there, and from then on the group's own
+at places that its former log had used."""
+
+
 def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neither_side: bool = False) -> Anomaly:
     sentence = log_sentence(history, facts, violation)
     way = _stale_unit(history, facts, violation)
@@ -229,6 +235,7 @@ def _anomaly(history: History, facts: RunFacts, violation: LogViolation, on_neit
             "count": violation.count,
             "mechanism": STALE_UNITS if way else "",
         },
+        violation.kind in OF_ANOTHER_LOG and has_foreign_log(facts, history.queues.broker_of(violation.queue)),
     )
 
 

@@ -9,6 +9,7 @@ round with new names, until the load ends.
 
     Ask     a request to a node; ``must``: what a good answer shows, or the name of the code of a refusal
     Look    the same at what a client of the dialogue has been given
+    Tell    nobody is asked: the history is told what a node is about to be made to do
     Rest    nothing for a while
 
 Each try is an op ``ask``: ``node`` who was asked, ``detail`` ``{"dialogue", "round", "step", "asked", "must", "shown",
@@ -28,6 +29,7 @@ from typing import Any, Final
 from harness.workloads.measuring import QUERY_TIMEOUT_NS, Process, status_of
 from harness.workloads.parts import PartHost
 from reference_impl.environment import MS, SECOND, Environment
+from reference_impl.wire.codes import ResponseCode, response_name
 from reference_impl.wire.frame import Command, RemoteWireError
 from reference_impl.wire.remoting import Answer
 
@@ -48,7 +50,7 @@ def is_done(answer: Command) -> str:
 class Ask:
     """One request. ``within_ns``: how long the answer may be another at first; 0: not at all. ``orders``: it changes
     something that a second one would change again. ``about``: another node, whose word is passed on. ``timeout_ns``: no
-    answer comes after that."""
+    answer comes after that. ``success``: the code of an answer that is no refusal."""
 
     name: str
     node: str
@@ -60,6 +62,7 @@ class Ask:
     orders: bool = False
     about: str = ""
     timeout_ns: int = QUERY_TIMEOUT_NS
+    success: int = ResponseCode.SUCCESS
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,15 @@ class Rest:
     ns: int
 
 
-Step = Ask | Look | Rest
+@dataclass(frozen=True)
+class Tell:
+    """A note of the history about *node*, for judges that would take what follows for its own doing."""
+
+    what: str
+    node: str
+
+
+Step = Ask | Look | Tell | Rest
 Dialogue = Generator[Step, Command, None]
 """Sent is the answer to an :class:`Ask` that showed what it must; to others an empty command."""
 
@@ -141,6 +152,9 @@ class DialoguePart:
         step = self._step
         if isinstance(step, Rest):
             self._go_on(env, NOTHING)
+        elif isinstance(step, Tell):
+            self._recorder.event("note", node=step.node, step=step.what)
+            self._go_on(env, NOTHING)
         elif isinstance(step, Look):
             shown = step.read()
             self._record(self._invoke(step.node), step.name, step.must, shown, step.within_ns)
@@ -196,9 +210,8 @@ class DialoguePart:
 
 def _shown(step: Ask, answer: Command) -> Any:
     """What the answer says; of a refusal the name of its code."""
-    status = status_of(answer, "OK")
-    if status != "OK":
-        return status
+    if answer.code != step.success:
+        return response_name(answer.code)
     try:
         return step.read(answer)
     except (RemoteWireError, LookupError, TypeError, ValueError) as error:

@@ -202,6 +202,9 @@ OPERATORS: Final[dict[str, Companion]] = {
         Companion("halves", "halves that end well, wrongly, or not at all", ".halves:halves", is_alone=True),
         Companion("figures", "what a broker tells of itself and of its clients", ".figures:figures", is_alone=True),
         Companion("acting", "a slave acts as its dead master, until that is back", ".acting:acting", is_alone=True),
+        Companion(
+            "member-rpcs", "a group's own protocol, spoken to its members", ".member_rpcs:member_rpcs", is_alone=True
+        ),
         Companion("wishes", "members of groups wish, and are given what they want", ".wishes:wishes", is_alone=True),
     )
 }

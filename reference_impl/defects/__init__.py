@@ -28,6 +28,7 @@ from reference_impl.defects.electing import ELECTING
 from reference_impl.defects.ending import ENDING
 from reference_impl.defects.forcing import FORCING
 from reference_impl.defects.group_disk import GROUP_DISK
+from reference_impl.defects.group_identity import GROUP_IDENTITY
 from reference_impl.defects.group_patience import GROUP_PATIENCE
 from reference_impl.defects.handing_out import HANDING_OUT
 from reference_impl.defects.handing_over import HANDING_OVER
@@ -79,6 +80,7 @@ GROUPS: Final[dict[str, Defect]] = {
     **HANDING_OVER,
     **CATCHING_UP,
     **GROUP_DISK,
+    **GROUP_IDENTITY,
     **GROUP_PATIENCE,
     **SHOWING_EARLY,
     **READING_ENTRIES,

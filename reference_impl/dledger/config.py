@@ -4,7 +4,7 @@ Question: what does a configuration say about this member's group? RocketMQ: Mes
 dLegerPeers, dLegerSelfId, preferredLeaderId, enableBatchPush, spelled so); DLedger: DLedgerConfig. A broker of RocketMQ
 obeys the first five and takes the defaults of the others, since it cannot set them; here it can.
 
-Ours: ``dLegerStrictPersistence`` (see ``settings.py``).
+Ours: ``dLegerStrictPersistence`` (see ``settings.py``), ``dLegerStrictIdentity`` (see ``identity.py``).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class DLedgerConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     preferred_leader_id: str = ""
     enable_batch_push: bool = False
     d_leger_strict_persistence: bool = False
+    d_leger_strict_identity: bool = False
 
     heart_beat_time_interval_ms: int = 2000
     max_heart_beat_leak: int = 3

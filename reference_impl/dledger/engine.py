@@ -50,6 +50,7 @@ from reference_impl.dledger.events import (
     Write,
 )
 from reference_impl.dledger.expiry import Expiry
+from reference_impl.dledger.identity import Identity
 from reference_impl.dledger.log import FileLog
 from reference_impl.dledger.log_flush import TIMER as FLUSH_TIMER
 from reference_impl.dledger.log_flush import LogFlush
@@ -94,7 +95,8 @@ _STAMP_SIZE: Final = 8
 
 
 class Engine:
-    """One member. ``WrongFileSize`` and ``LogDamaged`` from :meth:`load`. *expires*: it deletes old files."""
+    """One member. ``WrongFileSize``, ``LogDamaged`` and ``ForeignStore`` from :meth:`load`. *expires*: it deletes old
+    files."""
 
     def __init__(
         self,
@@ -118,6 +120,7 @@ class Engine:
         is_strict = settings.is_strict
         self._term_file = SmallFile(f"{config.folder}/{TERM_FILE}", forcing, is_forced=is_strict)
         self._checkpoint_file = SmallFile(f"{config.folder}/{CHECKPOINT_FILE}", forcing, is_forced=is_strict)
+        self.identity = Identity(config, forcing)
         self.forcing = forcing
         self.flush = LogFlush(log, forcing, config.flush_file_interval, is_strict=is_strict)
         self.flush.on_forced = self._forced
@@ -139,6 +142,7 @@ class Engine:
 
     def load(self, env: Environment) -> None:
         """Read what survived."""
+        self.identity.check(env)
         term, vote = read_term(self._term_file.load(env))
         checkpoint = read_checkpoint(self._checkpoint_file.load(env))
         recovered = recover(env, self.log, checkpoint if self.settings.is_strict else -1)
@@ -215,9 +219,11 @@ class Engine:
         self.happens(env, Request(ref, message))
 
     def _check_stamp(self, message: AppendRequest) -> None:
-        """Apache's append hook throws where a body is too short for it, before anything is written."""
-        reach = self.settings.stamp_at + _STAMP_SIZE
-        if self.settings.stamp_at >= 0 and len(message.body) < reach:
+        """Apache's append hook throws where a body is too short for it, before anything is written; a request that is
+        not for this leader does not get as far as that."""
+        settings, reach = self.settings, self.settings.stamp_at + _STAMP_SIZE
+        is_ours = self.is_leader and (message.group, message.remote_id) == (settings.group, settings.self_id)
+        if is_ours and settings.stamp_at >= 0 and len(message.body) < reach:
             raise RequestRefused(
                 ResponseCode.SYSTEM_ERROR, f"a body of {len(message.body)} bytes, at least {reach} needed"
             )

@@ -31,6 +31,7 @@ from reference_impl.dledger.engine import Engine
 from reference_impl.dledger.entry import HEAD_SIZE
 from reference_impl.dledger.events import Accepted as InLog
 from reference_impl.dledger.events import Done as Decided
+from reference_impl.dledger.identity import ForeignStore
 from reference_impl.dledger.log import FileLog
 from reference_impl.dledger.message_log import (
     STAMP_AT,
@@ -143,7 +144,7 @@ class GroupStore(MessageStore):
             raise StoreUnloadable("a classic commit log is there: enableDLegerCommitLog cannot take it over")
         try:
             self.engine.load(env)
-        except LogDamaged as error:
+        except (LogDamaged, ForeignStore) as error:
             raise StoreUnloadable(str(error)) from error
 
     def _log_shortened(self, env: Environment) -> None:

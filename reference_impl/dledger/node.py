@@ -13,6 +13,7 @@ from typing import Final
 
 from reference_impl.dledger.config import DLedgerConfig
 from reference_impl.dledger.engine import Engine
+from reference_impl.dledger.identity import ForeignStore
 from reference_impl.dledger.log import FileLog
 from reference_impl.dledger.recovery import LogDamaged
 from reference_impl.environment import Environment, Link
@@ -44,7 +45,7 @@ class DLedgerNode:
         """Recover, listen, take part."""
         try:
             self.engine.load(env)
-        except (WrongFileSize, LogDamaged) as error:
+        except (WrongFileSize, LogDamaged, ForeignStore) as error:
             env.note("load_failed", error=str(error))
             env.exit(LOAD_FAILED_EXIT)
             return

@@ -43,6 +43,8 @@ workload: {producers: 1, consumers: 1, queues: 2, rate: 60/s, for: 50s}
 faults:
 """
 MASTER, SLAVE = "master(broker-a)", "slave(broker-a)"
+STRANGER = "broker-b-1"
+"""A plan that names it has a second broker."""
 LINK = '"link(clients, master(broker-a), broker)"'
 GROUPS: Final = (
     (
@@ -87,6 +89,7 @@ GROUPS: Final = (
     (f"do: read_only_disk, on: {MASTER}, for: 2s",),
     (f"do: return_stale, on: {SLAVE}, for: 1s, with: {{behind: 4KiB}}",),
     (f"do: adopt_slave, on: {MASTER}, for: 2s",),
+    (f"do: foreign_disk, on: {SLAVE}, for: 1s, with: {{from: {STRANGER}}}",),
     (f"do: promote, on: {SLAVE}, for: 2s",),
 )
 """What may follow each other in one run, four seconds apart."""
@@ -136,7 +139,8 @@ def _ran(backend: str, plan: list[str], folder: Path) -> Iterator[Cell]:
     folder.mkdir()
     path = folder / "fault-table.yaml"
     lines = [f"  - {{at: {2 + 4 * index}s, {line}}}\n" for index, line in enumerate(plan)]
-    path.write_text(HEAD.replace("50s", f"{4 + 4 * len(plan)}s") + "".join(lines))
+    head = HEAD.replace("brokers: 1", "brokers: 2") if STRANGER in "".join(plan) else HEAD
+    path.write_text(head.replace("50s", f"{4 + 4 * len(plan)}s") + "".join(lines))
     result = run_scenario(load(path), backend=backend, target="reference", seed=1, out=folder)
     rows = [row for row in pq.read_table(result.folder / "events.parquet").to_pylist() if row["kind"] == "fault"]
     for fault in sorted({row["fault"] for row in rows}, key=lambda name: int(name[1:])):

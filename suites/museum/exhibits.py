@@ -272,6 +272,10 @@ EXHIBITS: Final = {
     ),
     "namesrv-forgets-entries": OfShipped("nameservers-keep-entries", WRONG, ("all entries", "QUERY_NOT_FOUND")),
     "namesrv-keeps-old-ids": OfShipped("made-up-brokers-come-and-go", WRONG, ("the route", '"0"')),
+    "group-believes-every-disk": OfShipped("dledger-foreign-member-is-refused-strict", LOST, OF_MEMBERS),
+    "group-answers-strangers": OfShipped("dledger-members-answer", WRONG, ("that is not for it", "nobody")),
+    "group-obeys-old-leaders": OfShipped("dledger-members-answer", WRONG, ("TRUNCATE of an old term",)),
+    "group-recovers-from-zero": Exhibit("group-expired-begins-anew", MISSING, ("the slave has not got these",)),
     "namesrv-takes-topics-of-slaves": OfShipped("made-up-brokers-come-and-go", WRONG, ("had to show", "namesrv-")),
 }
 

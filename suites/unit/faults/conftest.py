@@ -197,6 +197,7 @@ class World:
 
     def copy_disk(self, source: str, target: str) -> None:
         self.files[target] = self.disk_files(source)
+        self.disk[target] = dict(self.disk.get(source, {}))
 
     def remove_tables(self, node: str) -> None:
         """It has none."""

@@ -22,6 +22,7 @@ OPTIONS = {
     "reconfigure": {"set": "flushIntervalCommitLog=200"},
     "damage_files": {"of": "consume-queue"},
     "return_stale": {"behind": "1KiB"},
+    "foreign_disk": {"from": "broker-b-1"},
 }
 
 

@@ -105,3 +105,47 @@ def test_a_master_does_not_come_back_stale(world, fault) -> None:
     with pytest.raises(InjectionFailed, match="not broker-a-0, broker-b-0"):
         world.drive(world.injector(fault("return_stale", "brokers", behind="1KiB")))
     assert "keep_disk" not in dict(world.calls)
+
+
+def foreign(fault, source: str = "broker-b-1", on: str = "slave(broker-a)"):
+    return fault("foreign_disk", on, at="5s", hold="2s", **{"from": source})
+
+
+def test_a_member_comes_back_with_a_copy_of_somebody_elses_disk(world, fault) -> None:
+    strangers(world, b"theirs")
+    world.drive(world.injector(foreign(fault)))
+    assert acts(world) == [
+        ("kill", "broker-a-1"),
+        ("stop", "broker-b-1"),
+        ("copy_disk", "broker-b-1 broker-a-1"),
+        ("start", "broker-b-1"),
+        ("start", "broker-a-1"),
+    ]
+    assert steps(world)[2] == ("probe", 1)
+    assert world.detail("f1", "probe")["files"] == 1
+    assert world.is_whole()
+
+
+def strangers(world, data: bytes) -> None:
+    """Two logs of the same length."""
+    world.states["broker-b-1"] = "running"
+    world.disk["broker-a-1"], world.disk["broker-b-1"] = {"store/log": b"ours.."}, {"store/log": data}
+
+
+@pytest.mark.parametrize("why", ["it was not copied", "it is the same"])
+def test_a_disk_that_is_as_it_was_is_not_foreign(world, fault, why: str) -> None:
+    strangers(world, b"ours.." if why == "it is the same" else b"theirs")
+    if why == "it was not copied":
+        world.broken["copy_disk"] = None
+    world.drive(world.injector(foreign(fault)))
+    assert steps(world)[2] == ("probe", 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [("broker-b-0", "broker-b-0 follows nobody"), ("broker-a-1", "has the broker name of broker-a-1")],
+)
+def test_only_a_follower_of_another_name_is_copied(world, fault, source: str, why: str) -> None:
+    with pytest.raises(InjectionFailed, match=why):
+        world.drive(world.injector(foreign(fault, source)))
+    assert acts(world) == []

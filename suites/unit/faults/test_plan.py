@@ -102,8 +102,8 @@ def test_every_verb_says_what_it_does_and_how_it_is_proved() -> None:
     assert list(VERBS) == [
         "kill", "stop", "pause", "restart", "starve_cpu", "exhaust_files", "out_of_memory", "cut_power", "fail_sync",
         "slow_disk", "hang_disk", "dead_disk", "read_only_disk", "flip_bits", "damage_files", "fill_disk", "wipe",
-        "adopt_slave", "return_stale", "partition", "isolate", "ring", "bridge", "refuse_connects", "reset_links",
-        "slow_link", "drop_frames", "step_clock", "reconfigure", "promote",
+        "adopt_slave", "return_stale", "foreign_disk", "partition", "isolate", "ring", "bridge", "refuse_connects",
+        "reset_links", "slow_link", "drop_frames", "step_clock", "reconfigure", "promote",
     ]  # fmt: skip
     for verb in VERBS.values():
         assert all((verb.summary, verb.takes_effect_when, verb.undone_by))

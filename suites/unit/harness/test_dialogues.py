@@ -23,6 +23,7 @@ LEAST: dict[str, tuple[int, int]] = {
     "nameservers-keep-entries": (20, 10),
     "made-up-brokers-come-and-go": (2, 70),
     "made-up-brokers-of-5x-come-and-go": (2, 70),
+    "dledger-members-answer": (2, 150),
 }
 """Scenario → rounds, and steps of a round, at least."""
 

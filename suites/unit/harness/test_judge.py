@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from checkers.history.effects import Effect
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History
 from checkers.verdict import Anomaly, Outcome, Verdict, worst
@@ -112,6 +113,20 @@ def test_who_answers_from_its_disk_ends_when_it_cannot_force(strict, node, is_ex
     told = history(*PHASES, ended)
     fault = FaultFact("f1", "fail_sync", (node,), effective=1)
     facts = replace(FACTS, nodes={"b": {"dLegerStrictPersistence": strict}}, faults=(fault,), events=told.events)
+    assert (life_cycle(told, facts).outcome is Outcome.PASS) == is_explained
+
+
+@pytest.mark.parametrize(
+    ("knows", "node", "is_explained"),
+    [("true", "broker-a-1", True), ("false", "broker-a-1", False), ("true", "broker-a-2", False)],
+)
+def test_who_knows_its_own_disk_ends_on_another(knows, node, is_explained):
+    told = history(*PHASES, ("role", "broker-a-1", "exited", {"code": 253}))
+    given = (Effect("ends", "killed"), Effect("takes", "foreign"))
+    fault = FaultFact("f1", "foreign_disk", (node,), effective=1, recorded=given)
+    about = {"brokerName": "broker-a", "dLegerStrictIdentity": knows}
+    nodes = {f"broker-a-{number}": {**about, "brokerId": str(number)} for number in range(3)}
+    facts = replace(FACTS, mode="dledger", nodes=nodes, faults=(fault,), events=told.events)
     assert (life_cycle(told, facts).outcome is Outcome.PASS) == is_explained
 
 

@@ -17,6 +17,7 @@ REQUIRED: Mapping[str, Mapping[str, str]] = {
     "reconfigure": {"set": "a=b"},
     "damage_files": {"of": "consume-queue"},
     "return_stale": {"behind": "1KiB"},
+    "foreign_disk": {"from": "broker-b-1"},
 }
 
 

@@ -59,7 +59,8 @@ def test_every_mode_guarantees_something_for_every_harm_and_flush(mode: str) -> 
     assert contract is not None
     needs_slave = set() if contract.acknowledged_by == "master-and-slave" else {"disk-replaced", "promoted"}
     needs_controllers = set() if mode == "controller" else {"epochs-damaged"}
-    for harm in set(HARMS) - needs_slave - needs_controllers:
+    needs_group = set() if contract.acknowledged_by == "majority" else {"disk-foreign"}
+    for harm in set(HARMS) - needs_slave - needs_controllers - needs_group:
         for flush in ("sync", "async"):
             guarantee = contract.guarantee(harm, flush)
             assert guarantee is not None, (harm, flush)

@@ -200,6 +200,20 @@ def test_a_fault_at_the_leader_explains_that_it_gives_up(node, bad) -> None:
     assert kinds(judged(build)) == bad
 
 
+@pytest.mark.parametrize(
+    ("node", "ms", "bad"),
+    [
+        ("broker-a-0", 99 * S, []),
+        ("broker-a-0", 60 * S, ["leader-thrown-out"]),  # long over
+        ("broker-b-0", 99 * S, ["leader-thrown-out"]),
+    ],
+)
+def test_an_operator_may_have_a_leader_hand_over(node: str, ms: int, bad: list[str]) -> None:
+    build = thrown_out()
+    build.event(ms, "note", "hands_over", node)
+    assert kinds(judged(build)) == bad
+
+
 def test_a_member_that_was_started_may_come_with_a_larger_term() -> None:
     build = thrown_out(more=[(120 * S, 2, "FOLLOWER", 2, 2), (200 * S, 1, "CANDIDATE", 2, 2)])
     build.event(99 * S, *CALLED)

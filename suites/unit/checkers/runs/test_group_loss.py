@@ -39,9 +39,10 @@ def group(size: int, faults: Sequence[Fault], *, elected: int = 30 * S, by: int 
     return build
 
 
-def judged(build: Build, size: int, strict: bool = False, **more: object) -> Verdict:
+def judged(build: Build, size: int, strict: bool = False, identity: bool = False, **more: object) -> Verdict:
     members = {"brokerName": "broker-a", "enableDLegerCommitLog": "true"}
     members |= {"dLegerStrictPersistence": "true"} if strict else {}
+    members |= {"dLegerStrictIdentity": "true"} if identity else {}
     nodes = {f"broker-a-{number}": {**members, "brokerId": str(number)} for number in range(size)}
     return check_accounting(build.history(), build.facts(mode="dledger", nodes=nodes, **more))
 
@@ -124,3 +125,38 @@ def test_only_elections_that_can_have_lost_something_begin_an_epoch() -> None:
         nodes = {f"broker-a-{number}": {"brokerName": "broker-a"} for number in range(3)}
         facts = build.facts(mode="dledger", nodes=nodes)
         assert len(elections_that_lose(facts, "broker-a")) == count
+
+
+FOREIGN_1 = ("foreign_disk", 1, AT_ONCE, 10 * S)
+
+
+@pytest.mark.parametrize(
+    ("faults", "how", "is_allowed"),
+    [
+        ([FOREIGN_1], {"elected": 12 * S}, True),
+        ([FOREIGN_1], {"elected": 12 * S, "kept": [2]}, True),  # one log takes the place of another: no end is cut off
+        ([FOREIGN_1], {"elected": 12 * S, "by": 2}, False),  # its own log was never the group's
+        ([FOREIGN_1], {"elected": 60 * S}, False),  # by then it has the log of its leader
+        ([("wipe", 1, AT_ONCE, 10 * S)], {"elected": 12 * S}, False),  # nobody votes for a shorter log
+    ],
+)
+def test_a_member_with_the_disk_of_another_group_brings_its_own_log(faults, how, is_allowed) -> None:
+    found = lost(judged(group(3, faults, **how), 3))
+    assert found.allowed == is_allowed
+    assert ("the disk of another group" in found.sentence) == is_allowed
+
+
+def test_a_disk_that_names_its_group_takes_no_other_groups_place() -> None:
+    assert not lost(judged(group(3, [FOREIGN_1], elected=12 * S), 3, identity=True)).allowed
+
+
+@pytest.mark.parametrize(("by", "is_allowed"), [(1, True), (2, False)])
+def test_a_group_that_took_over_a_log_has_what_was_sent_to_another(by: int, is_allowed: bool) -> None:
+    """Message 5 was sent to queue 1, of broker-b, and is there in both."""
+    build = group(3, [FOREIGN_1], elected=12 * S, by=by)
+    build.brokers = ("broker-a", "broker-b")
+    build.send(300, 301, 5, 0, queue=1)
+    build.drain(900 * S + 4, 900 * S + 5, 1, [5])
+    build.drain(900 * S + 6, 900 * S + 7, 0, [5], queue=1)
+    (found,) = [a for a in judged(build, 3).anomalies if a.kind == "duplicated"]
+    assert found.allowed == is_allowed
