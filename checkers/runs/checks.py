@@ -26,6 +26,7 @@ from checkers.runs.avoidance import check_avoidance, has_avoidance
 from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
 from checkers.runs.broker_disks import check_broker_disks, has_broker_disks
 from checkers.runs.delays import check_delays, has_delays
+from checkers.runs.disk_space import check_disk_space, has_disk_space
 from checkers.runs.elections import check_elections, has_elections
 from checkers.runs.fault_efficacy import check_faults
 from checkers.runs.filters import check_filters, has_filters
@@ -70,6 +71,7 @@ CHECKS: Final[dict[str, Check]] = {
     "broker-disks": check_broker_disks,
     "quorum-waits": check_quorum_waits,
     "store-waits": check_store_waits,
+    "disk-space": check_disk_space,
     "masters": check_masters,
     "slave-lag": check_slave_lag,
     "replication-links": check_replication_links,
@@ -107,6 +109,7 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "broker-disks": has_broker_disks,
     "quorum-waits": has_quorum_waits,
     "store-waits": has_store_waits,
+    "disk-space": has_disk_space,
     "replication-links": has_replication_links,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
