@@ -8,10 +8,11 @@ every ten seconds, and cleans up every ten seconds, for the first time a minute 
 
     above 90 % used     taken-when-full     a message was stored later than :data:`LOOK_NS` after the fault
     up to 90 % used     refused-with-space  a send was refused with SERVICE_NOT_AVAILABLE as late as that
-    above 85 % used     kept-when-full      (and above ``diskMaxUsedSpaceRatio``) no file was deleted in :data:`CLEAN_NS`, although the log has several:
-                                            the drain finds a queue's first message where it was at the start
+    above 85 % used     kept-when-full      and above ``diskMaxUsedSpaceRatio``: no file was deleted within
+                                            :data:`CLEAN_NS`, although the log has several: queues begin where they began
 
-Each bound counts from the fault and from the broker's start, whichever was later, and the contract's slack comes on top.
+Each bound counts from the fault and from the broker's start, whichever was later, and the contract's slack comes on
+top.
 What must be seen is sends while the disk was full, and, for deletion, that the log had three files: else UNKNOWN.
 
 Limits. Faults whose share is not written in the history are not judged, nor brokers with other marks of their own
