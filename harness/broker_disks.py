@@ -178,7 +178,7 @@ def _record(window: _Window, at: int, place: int) -> _Record | Wrong | None:
     text = data[topic_end + 2 : topic_end + 2 + int.from_bytes(data[topic_end : topic_end + 2], "big")]
     pairs = (pair.split("\x01", 1) for pair in text.decode("utf-8", "replace").split("\x02") if "\x01" in pair)
     is_half = bool(flags & _PREPARED_OR_ROLLED_BACK)
-    return _Record((topic, queue, number), place, size, stored_ms, is_half, dict(pairs))  # type: ignore[arg-type]
+    return _Record((topic, queue, number), place, size, stored_ms, is_half, dict(pairs))
 
 
 # The queues -----------------------------------------------------------------------------------------------------------

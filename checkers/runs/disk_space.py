@@ -9,7 +9,7 @@ every ten seconds, and cleans up every ten seconds, for the first time a minute 
     above 90 % used     taken-when-full     a message was stored later than :data:`LOOK_NS` after the fault
     up to 90 % used     refused-with-space  a send was refused with SERVICE_NOT_AVAILABLE as late as that
     above 85 % used     kept-when-full      and above ``diskMaxUsedSpaceRatio``: no file was deleted within
-                                            :data:`CLEAN_NS`, although the log has several: queues begin where they began
+                                            :data:`CLEAN_NS`, although the log has several: queues begin where they did
 
 Each bound counts from the fault and from the broker's start, whichever was later, and the contract's slack comes on
 top.

@@ -61,13 +61,25 @@ class PartHost(MeasuringClient):
             part.on_start(env)
 
     def on_connected(self, env: Environment, link: Link) -> None:
-        (self.strangers.get(link) or super()).on_connected(env, link)
+        stranger = self.strangers.get(link)
+        if stranger is not None:
+            stranger.on_connected(env, link)
+        else:
+            super().on_connected(env, link)
 
     def on_closed(self, env: Environment, link: Link) -> None:
-        (self.strangers.pop(link, None) or super()).on_closed(env, link)
+        stranger = self.strangers.pop(link, None)
+        if stranger is not None:
+            stranger.on_closed(env, link)
+        else:
+            super().on_closed(env, link)
 
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
-        (self.strangers.get(link) or super()).on_bytes(env, link, data)
+        stranger = self.strangers.get(link)
+        if stranger is not None:
+            stranger.on_bytes(env, link, data)
+        else:
+            super().on_bytes(env, link, data)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:
         if not any(part.on_timer(env, key) for part in self._parts):
