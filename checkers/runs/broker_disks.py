@@ -9,9 +9,10 @@ Model. When the queues have been read the harness looks at the disk of every bro
     disk-malformed    a unit, an entry of the index or a record is not where or what it must be; a queue or the index
                       passes over a message that lies before its last one
 
-What a fault did to the disk itself (took, damaged, filled it, failed its writes) may show there: then it is told and
-allowed, as is what is missing in the index after its broker was killed, for what had waited in memory is then entered
-again from where the log is read anew.
+What a fault did to the disk itself (took, damaged, filled it, failed its writes) may show there, and on the disks of
+all nodes of that broker name: a slave whose master lost the end of its log has what is in no log any more. Then it is
+told and allowed, as is what is missing in the index after its broker was killed, for what had waited in memory is then
+entered again from where the log is read anew.
 
 Limits. Members of groups have a check of their own (``member-logs``). A disk of a broker that keeps no queues in files
 has its log alone to be judged by.
@@ -63,7 +64,7 @@ def _found(history: History) -> Iterator[_Found]:
 
 def _judged(facts: RunFacts, one: _Found) -> Iterator[Anomaly]:
     """One anomaly for each kind of fault."""
-    harms = {fault.harm for fault in facts.faults if fault.effective != 0 and one.node in (*fault.left, *fault.right)}
+    harms = _harms(facts, one.node)
     by_what: dict[str, list[str]] = {}
     for what, words in one.said["wrong"]:
         by_what.setdefault(what, []).append(words)
@@ -71,6 +72,13 @@ def _judged(facts: RunFacts, one: _Found) -> Iterator[Anomaly]:
         harm = sorted(harms - HARMLESS)
         is_allowed = bool(harm) or (what == UNINDEXED and KILLED in harms)
         more = f", and {len(words) - 1} more like that" if len(words) > 1 else ""
-        because = f" Its disk was hit: {', '.join(harm)}." if harm else ""
+        because = f" A disk of its broker was hit: {', '.join(harm)}." if harm else ""
         sentence = f"On the disk of {one.node}: {words[0]}{more}.{because}"
         yield Anomaly("disk-malformed", sentence, (), {"nodes": [one.node], "what": what}, is_allowed)
+
+
+def _harms(facts: RunFacts, node: str) -> set[str]:
+    """Of all faults that hit a node of its broker name."""
+    broker = facts.cluster.broker_of(node)
+    hits = [(fault, {*fault.left, *fault.right}) for fault in facts.faults if fault.effective != 0]
+    return {fault.harm for fault, nodes in hits if broker in map(facts.cluster.broker_of, nodes)}

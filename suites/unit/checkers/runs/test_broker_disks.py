@@ -51,8 +51,19 @@ def test_only_what_a_fault_did_to_the_disk_may_show_there(wrong: list[str], faul
     assert [anomaly.allowed for anomaly in verdict.anomalies] == [outcome is Outcome.PASS]
 
 
-def test_another_nodes_fault_excuses_nobody() -> None:
+def test_another_brokers_fault_excuses_nobody() -> None:
     assert judged(WRONG, fault="cut_power", node="broker-b-0").outcome is Outcome.FAIL
+
+
+def test_a_slave_may_have_what_its_master_lost() -> None:
+    """Its log is no copy of any log any more."""
+    build = Build()
+    build.send(0, 1, message=0, offset=0)
+    build.fault("cut_power", "broker-a-0", 10, 20, heal=30)
+    build.event(90, "note", "broker_on_disk", "broker-a-1", records=5, units=4, entries=3, wrong=[WRONG])
+    nodes = {"broker-a-0": {}, "broker-a-1": {"brokerId": "1", "brokerRole": "SLAVE"}}
+    facts = build.facts(mode="multi-master-multi-slave-async", nodes=nodes)
+    assert check_broker_disks(build.history(), facts).outcome is Outcome.PASS
 
 
 def test_a_fault_that_did_nothing_excuses_nobody() -> None:
