@@ -5,11 +5,12 @@ refused as RocketMQ does it, given as it was sent, and in time?
 
 Model. A round has a topic of one queue:
 
-    shapes    310 with WAIT=true, WAIT=false, without it, to queue −1 (any queue), to a queue that is not there, of more
-              bytes than a message may have. Stored are all properties but WAIT. What must not wait is answered at once,
-              also while forces hang
     full      11: 32 messages at most, whatever is asked for, and none that would bring the answer above 256 KiB
     delayed   more messages of one level than a look takes (32), all due within the level's time, in their order
+    shapes    310 with WAIT=true, WAIT=false, without it, to queue −1 (any queue), to a queue that is not there, of more
+              bytes than a message may have. Stored are all properties but WAIT
+
+Nearly all sends of a round say WAIT=false, and are answered at once, also while forces hang.
 
 Limits. Sends follow one another. Levels must be RocketMQ's own: the first is a second.
 """
@@ -51,9 +52,9 @@ class _Round:
 
     def steps(self) -> Dialogue:
         yield self._desk.make_topic(1)
-        yield from self._shapes()
         yield from self._full()
         yield from self._delayed()
+        yield from self._shapes()
 
     def _send(self, queue: int = 0, wait: str = "true", size: int = 0) -> Ask:
         """The next message."""
@@ -71,23 +72,23 @@ class _Round:
         )
 
     def _shapes(self) -> Dialogue:
-        desk = self._desk
-        for wait in ("true", "false", "", "false"):
+        desk, begin = self._desk, len(self._sent)
+        for wait in ("false", "", "true", "false"):
             yield self._send(wait=wait)
         yield self._send(queue=-1)
         yield desk.send(7, "nowhere", "SYSTEM_ERROR")
         yield desk.send(0, "x" * (MESSAGE_MAX + 1), "MESSAGE_ILLEGAL")
         yield from desk.extent(0, 0, len(self._sent))
-        for number, text in enumerate(self._sent):
+        for number, text in list(enumerate(self._sent))[begin:]:
             yield desk.pull([text, {"number": str(number)}], _whole, offset=number, at_most=1)
 
     def _full(self) -> Dialogue:
         large = len(self._sent)
         for _ in range(AT_ONCE + 2):
-            yield self._send(size=LARGE)
+            yield self._send(wait="false", size=LARGE)
         small = len(self._sent)
         for _ in range(COUNT_MAX + 2):
-            yield self._send()
+            yield self._send(wait="false")
         yield from self._desk.extent(0, 0, len(self._sent))
         yield self._pull(large, AT_ONCE, at_most=4)
         yield self._pull(small, COUNT_MAX, at_most=2 * COUNT_MAX)
@@ -104,7 +105,16 @@ class _Round:
         for number in range(begin, begin + BACKLOG):
             text = f"{desk.topic} {number} "
             self._sent.append(text)
-            yield desk.send(0, text, True, {"DELAY": LEVEL}, read=lambda answer: True)
+            yield desk.send(
+                0,
+                text,
+                True,
+                {"DELAY": LEVEL},
+                read=lambda answer: True,
+                wait="false",
+                waits_for_nothing=True,
+                timeout_ns=FORCED_NS,
+            )
         end = begin + BACKLOG
         yield from desk.extent(0, 0, end, within_ns=LEVEL_NS + SOON_NS)
         for number in range(begin, end, COUNT_MAX):
