@@ -32,6 +32,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from checkers.contract import classify
+from checkers.runs.broker_disks import STEP as BROKER_ON_DISK
 from checkers.runs.member_logs import STEP as LOG_ON_DISK
 from faults.errors import FaultTrouble, UndoFailed
 from faults.injector import Injector
@@ -40,6 +41,7 @@ from faults.levers import LeverRefused
 from faults.selectors import Node, Topology
 from harness.addressing import SERVING_ID, Addressing, BrokerNode, configured
 from harness.backends.backend import Backend, ShowsStores, Store
+from harness.broker_disks import broker_disk
 from harness.cluster import Cluster
 from harness.drain import REPLICA, Drainer
 from harness.errors import BackendUnavailable, BudgetExceeded, FaultError, UndoError
@@ -171,6 +173,7 @@ class Life:
         self._converge()
         self._drain()
         self._look_at_logs()
+        self._look_at_disks()
 
     # Phases ----------------------------------------------------------------------------------------------------------
 
@@ -327,6 +330,16 @@ class Life:
             found = self._look(node, member_log, properties)
             if found is not None and expected[node] is not None:
                 self.recorder.event("note", node=node, step=LOG_ON_DISK, detail={**found, "expected": expected[node]})
+
+    def _look_at_disks(self) -> None:
+        """What brokers that are members of no group have on theirs."""
+        if not isinstance(self.backend, ShowsStores):
+            return
+        for spec in self.cluster.nodes:
+            if spec.kind == "broker" and not has_log(spec.properties):
+                found = self._look(spec.name, broker_disk, spec.properties)
+                if found is not None:
+                    self.recorder.event("note", node=spec.name, step=BROKER_ON_DISK, detail=found)
 
     def _look(
         self, node: str, how: Callable[[Store, Mapping[str, str]], T | None], properties: Mapping[str, str]

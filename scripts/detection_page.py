@@ -18,6 +18,10 @@ were judged once more, with what there is now: one that is noticed then counts a
 first time as executed, every other stays as it was. Every mutant has the day and the commit at which it was judged, and
 the page says how many are of which.
 
+The harness learns from mutants that it did not notice, so what it notices of them later says little about others.
+``--fresh`` records another draw beside what is there, with the mark ``fresh``: mutants of which nobody had heard when
+the harness became what it is. Whoever is judged once more loses the mark. The page tells both apart.
+
 Limits. Only what is measured on those sources as they are is taken: records of others stay where they are. A mutant
 that was noticed at one commit is taken to be noticed at later ones.
 """
@@ -63,8 +67,8 @@ modules do not count: nobody has them for another broker. How it is measured:
 
 **{of_executed:.0%}** of the mutants that a unit executes and that change something are noticed (with so few measured,
 the share of all such mutants lies between {low:.0%} and {high:.0%}, 95 % Wilson), **{of_all:.0%}** of all that change
-something: {drawn} mutants, drawn by seed {seed}. Rooms are measured at different times, with what there was then: see
-[how it grew](#how-it-grew).
+something: {drawn} mutants, of {draws}. Rooms are measured at different times, with what there was then: see
+[how it grew](#how-it-grew). The harness has learned from some of them: see [taught and fresh](#taught-and-fresh).
 
 `FAIL`: a check says so. `otherwise`: the run is UNKNOWN, ends with an error, crashes or never ends; nobody takes it for
 green. `equivalent`: people looked, and no client can see a difference ({reviewed}).
@@ -86,13 +90,15 @@ def page(
         low=_wilson(score)[0],
         high=_wilson(score)[1],
         drawn=score.drawn,
-        seed=last["seed"],
+        draws=_draw_words(entries),
         seeds="one seed" if last["seeds"] == 1 else f"{last['seeds']} seeds",
         reviewed="[reviewed.yaml](../harness/mutation/reviewed.yaml)",
     )
     parts = [
         head,
         _when(entries),
+        "## Taught and fresh\n",
+        _draws(entries, known),
         "## By room\n",
         _scores("room", scores_by(lambda mutant: mutant.room, judged, known), score),
         "## By kind of change\n",
@@ -107,6 +113,31 @@ def page(
         _growth(scores),
     ]
     return wrapped("\n".join(parts).rstrip() + "\n")
+
+
+_TAUGHT: Final = """\
+*Taught*: the harness was built, and mended, by people who knew which of these mutants had survived. *Fresh*: drawn when
+it had become what it is; nobody had seen them. What is noticed of fresh ones is what to expect of the next bug.
+"""
+
+
+def _draw_words(entries: Sequence[recorded.Entry]) -> str:
+    seeds = [str(seed) for seed in sorted({entry.get("draw", 1) for entry in entries})]
+    return f"the draw of seed {seeds[0]}" if len(seeds) == 1 else f"the draws of seeds {' and '.join(seeds)}"
+
+
+def _draws(entries: Sequence[recorded.Entry], known: Mapping[str, Review]) -> str:
+    """Each draw by its rooms, fresh ones apart from those that taught something."""
+    rows: dict[str, Score] = {}
+    for is_fresh, seed in sorted({(entry.get("fresh", False), entry.get("draw", 1)) for entry in entries}):
+        these = [e for e in entries if (e.get("fresh", False), e.get("draw", 1)) == (is_fresh, seed)]
+        name = f"{'fresh' if is_fresh else 'taught'}, seed {seed}"
+        judged = [_judged(entry) for entry in these]
+        by_room = scores_by(lambda mutant: mutant.room, judged, known)
+        rows |= {f"{name}: {room}": score for room, score in by_room.items()}
+        rows[f"**{name}**"] = score_of(judged, known)
+    table = _scores("draw", rows, score_of([_judged(entry) for entry in entries], known))
+    return f"{_TAUGHT}\n{table}"
 
 
 def _when(entries: Iterable[recorded.Entry]) -> str:
@@ -218,6 +249,7 @@ class Measurement:
     checkout: Path = ROOT
     is_later: bool = False
     is_partial: bool = False
+    is_fresh: bool = False
 
     def records(self, name: str) -> Records:
         return Records(self.folder / name, source_digest(self.checkout))
@@ -232,18 +264,34 @@ def take(measured: Measurement) -> None:
     new = [_entry(mutant, known[mutant.id], when[mutant.id]) for mutant in drawn if mutant.id in known]
     old, commit = recorded.read(MUTANTS), new[-1]["commit"] if new else ""
     others = [entry for entry in old if entry["room"] not in measured.rooms]
-    if measured.is_later:
+    if measured.is_fresh:
+        new = fresh(old, new, measured.seed)
+        others = old
+    elif measured.is_later:
         new = merged([entry for entry in old if entry["room"] in measured.rooms], new)
-    else:
+    if not measured.is_later:
         take_executed(measured)
     recorded.write(MUTANTS, [*others, *new], lambda entry: (entry["path"], entry["mutant"]))
     _take_score(measured, [_judged(entry) for entry in new], commit)
 
 
+def fresh(old: Iterable[recorded.Entry], new: Iterable[recorded.Entry], seed: int) -> list[recorded.Entry]:
+    """Those of *new* that no draw before had, marked."""
+    seen = {entry["mutant"] for entry in old}
+    return [entry | {"draw": seed, "fresh": True} for entry in new if entry["mutant"] not in seen]
+
+
 def merged(old: Iterable[recorded.Entry], later: Iterable[recorded.Entry]) -> list[recorded.Entry]:
     """*old*, and of those that were judged again what is more than it was: executed, or noticed."""
     again = {entry["mutant"]: entry for entry in later}
-    return [max(entry, again.get(entry["mutant"], entry), key=_rank) for entry in old]
+    return [_better(entry, again[entry["mutant"]]) if entry["mutant"] in again else entry for entry in old]
+
+
+def _better(entry: recorded.Entry, again: recorded.Entry) -> recorded.Entry:
+    """Of the same draw, and not fresh any more."""
+    draw = {"draw": entry["draw"]} if "draw" in entry else {}
+    told = {name: value for name, value in max(entry, again, key=_rank).items() if name not in ("draw", "fresh")}
+    return told | draw
 
 
 def _rank(entry: recorded.Entry) -> int:
@@ -304,11 +352,12 @@ def main() -> int:
     parser.add_argument("--note", default="", help="what had changed since the last measurement")
     parser.add_argument("--of", type=Path, default=ROOT, metavar="CHECKOUT", help="that was measured (default: this)")
     parser.add_argument("--later", action="store_true", help="add to what is recorded, where a mutant is noticed now")
+    parser.add_argument("--fresh", action="store_true", help="a draw that nobody has seen, beside what is recorded")
     parser.add_argument("--some-units", action="store_true", help="not all units were probed")
     arguments = parser.parse_args()
     if arguments.take:
         about = (arguments.count, arguments.seed, arguments.seeds, arguments.note, arguments.of, arguments.later)
-        take(Measurement(arguments.take, tuple(arguments.room) or ROOMS, *about, arguments.some_units))
+        take(Measurement(arguments.take, tuple(arguments.room) or ROOMS, *about, arguments.some_units, arguments.fresh))
     PAGE.write_text(made(), encoding="utf-8")
     return 0
 

@@ -7,6 +7,8 @@ Model. An op ``ask`` is one try of one step of a dialogue (``harness/workloads/d
 be shown, what was shown, and how long it may be something else at first (``within_ns``; 0: not at all).
 
     wrong-answer   what was shown is not what must be, although the time for it was over
+    kept-waiting   an answer that waits for no disk and no slave (``waits_for_nothing``) came later than
+                   :data:`PROMPT_NS` and the contract's slack, while its node was up and could be reached
 
 A node that was hit by a fault meanwhile, or another of its broker name, may take as long again from when the fault is
 gone and it has joined. So may a NameServer that is asked about a broker that was hit: it lists what a broker registers,
@@ -30,13 +32,16 @@ import numpy as np
 
 from checkers.history.facts import FaultFact, RunFacts
 from checkers.history.history import History, seconds
-from checkers.history.spans import NEVER_NS
+from checkers.history.spans import NEVER_NS, meet
 from checkers.runs.propagation import REGISTER_NS
 from checkers.runs.replication_bound import JOIN_NS
+from checkers.runs.store_waits import SOME_CLIENT
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 SAID_MAX: Final = 160
 """Characters of a value in a sentence."""
+
+PROMPT_NS: Final = 1_000_000_000
 
 TRY_NS: Final = 1_000_000_000
 """A step that was not right is tried again after 250 ms and the time of a call; so long a silence is no answer."""
@@ -66,6 +71,7 @@ def check_answers(history: History, facts: RunFacts) -> Verdict:
     """FAIL for every step that stayed wrong; UNKNOWN where no round of a dialogue came to its end."""
     steps = _steps(history)
     anomalies = [anomaly for tries in steps.values() if (anomaly := _judged(facts, tries)) is not None]
+    anomalies += [_kept_waiting(facts, one) for tries in steps.values() for one in tries if _is_late(facts, one)][:1]
     begun = {name for name, _, _ in steps}
     ended = {name for (name, _, _), tries in steps.items() if tries[-1].said.get("ended")}
     reasons = [f"no round of the dialogue {name} came to its end" for name in sorted(begun - ended)]
@@ -101,6 +107,26 @@ def _judged(facts: RunFacts, tries: list[_Try]) -> Anomaly | None:
     )
     detail = {"node": first.node, "asked": first.said["asked"]}
     return Anomaly("wrong-answer", sentence, (first.op, wrong.op) if wrong.op != first.op else (first.op,), detail)
+
+
+def _is_late(facts: RunFacts, one: _Try) -> bool:
+    """From as long before on: what a fault held back comes after its end."""
+    took_ns = one.complete_ns - one.invoke_ns
+    if not one.said.get("waits_for_nothing") or took_ns <= PROMPT_NS + facts.slack_ns():
+        return False
+    conditions = facts.conditions
+    between = [f for f in facts.faults if f.effective != 0 and (f.does("slows") or f.hinders(SOME_CLIENT, one.node))]
+    held_up = [*conditions.held_up(one.node), *((f.begin_ns, f.held_until_ns) for f in between)]
+    return not meet(held_up, [(one.invoke_ns - took_ns, one.complete_ns)])
+
+
+def _kept_waiting(facts: RunFacts, one: _Try) -> Anomaly:
+    sentence = (
+        f"In round {one.said['round']} of the dialogue {one.said['dialogue']}, {one.node} was asked "
+        f"({one.said['asked']}) at {facts.clock(one.invoke_ns)} for what waits for no disk and no slave; the answer "
+        f"came after {seconds(one.complete_ns - one.invoke_ns)}."
+    )
+    return Anomaly("kept-waiting", sentence, (one.op,), {"node": one.node, "asked": one.said["asked"]})
 
 
 def _is_in_time(tries: list[_Try], due_ns: int) -> bool:

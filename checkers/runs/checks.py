@@ -24,7 +24,9 @@ from checkers.runs.answers import check_answers, has_answers
 from checkers.runs.availability import check_availability
 from checkers.runs.avoidance import check_avoidance, has_avoidance
 from checkers.runs.broadcasts import check_broadcasts, has_broadcasts
+from checkers.runs.broker_disks import check_broker_disks, has_broker_disks
 from checkers.runs.delays import check_delays, has_delays
+from checkers.runs.disk_space import check_disk_space, has_disk_space
 from checkers.runs.elections import check_elections, has_elections
 from checkers.runs.fault_efficacy import check_faults
 from checkers.runs.filters import check_filters, has_filters
@@ -42,6 +44,7 @@ from checkers.runs.propagation import check_propagation
 from checkers.runs.quorum_waits import check_quorum_waits, has_quorum_waits
 from checkers.runs.redelivery import check_redelivery
 from checkers.runs.replicas import check_replicas
+from checkers.runs.replication_links import check_replication_links, has_replication_links
 from checkers.runs.replies import check_replies, has_requests
 from checkers.runs.retries import check_retries, has_dead_letters
 from checkers.runs.routes import check_routes
@@ -65,10 +68,13 @@ CHECKS: Final[dict[str, Check]] = {
     "avoidance": check_avoidance,
     "elections": check_elections,
     "member-logs": check_member_logs,
+    "broker-disks": check_broker_disks,
     "quorum-waits": check_quorum_waits,
     "store-waits": check_store_waits,
+    "disk-space": check_disk_space,
     "masters": check_masters,
     "slave-lag": check_slave_lag,
+    "replication-links": check_replication_links,
     "propagation": check_propagation,
     "answers": check_answers,
     "promised": check_promised,
@@ -100,8 +106,11 @@ NEEDS: Final[dict[str, Callable[[History, RunFacts], bool]]] = {
     "avoidance": has_avoidance,
     "elections": has_elections,
     "member-logs": has_member_logs,
+    "broker-disks": has_broker_disks,
     "quorum-waits": has_quorum_waits,
     "store-waits": has_store_waits,
+    "disk-space": has_disk_space,
+    "replication-links": has_replication_links,
     "routes": lambda history, _: "route" in history.ops.f.values,
     "replicas": lambda history, _: "replica" in history.ops.f.values,
     "offsets": lambda history, _: bool(groups_of(history)),

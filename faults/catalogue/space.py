@@ -68,7 +68,7 @@ FILL_DISK: Final = Verb(
     undone_by="what occupied it is removed",
     shape="nodes",
     condition="full",
-    effects=(Effect("fills-disk"),),
+    effects=(Effect("fills-disk", value="free"),),
     inject=_fill,
     probe=_full,
     heal=_empty,

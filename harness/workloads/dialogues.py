@@ -15,7 +15,8 @@ round with new names, until the load ends.
 Each try is an op ``ask``: ``node`` who was asked, ``detail`` ``{"dialogue", "round", "step", "asked", "must", "shown",
 "within_ns", "about"}``. What nobody answered, and what is not shown yet, is asked again until the load ends; so a
 dialogue stands still where an answer stays wrong. An order that nobody answered may have been carried out: its round
-ends there. The last op of a round that came to its end has ``"ended": true``.
+ends there. The last op of a round that came to its end has ``"ended": true``, an op whose answer nothing may hold up
+``"waits_for_nothing": true``.
 
 Limits. One thing at a time, of one client.
 """
@@ -50,7 +51,8 @@ def is_done(answer: Command) -> str:
 class Ask:
     """One request. ``within_ns``: how long the answer may be another at first; 0: not at all. ``orders``: it changes
     something that a second one would change again. ``about``: another node, whose word is passed on. ``timeout_ns``: no
-    answer comes after that. ``success``: the code of an answer that is no refusal."""
+    answer comes after that. ``success``: the code of an answer that is no refusal. ``waits_for_nothing``: its answer
+    comes whatever a disk or a slave does."""
 
     name: str
     node: str
@@ -63,6 +65,7 @@ class Ask:
     about: str = ""
     timeout_ns: int = QUERY_TIMEOUT_NS
     success: int = ResponseCode.SUCCESS
+    waits_for_nothing: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,7 @@ class DialoguePart:
             self._host.in_flight -= 1
             if isinstance(answer, Command):
                 shown = _shown(step, answer)
-                self._record(op, step.name, step.must, shown, step.within_ns, about=step.about)
+                self._record(op, step.name, step.must, shown, step.within_ns, **_marks(step))
                 self._after(env, is_right=shown == step.must, answer=answer)
                 return
             self._host.complete(op, "ask", status_of(answer, "OK"), self._process, detail=f"{self._name}: {step.name}")
@@ -193,7 +196,7 @@ class DialoguePart:
         return self._recorder.invoke(self._process.number, "ask", node=node)
 
     def _record(
-        self, op: int, asked: str, must: Any, shown: Any, within_ns: int, *, about: str = "", ended: bool = False
+        self, op: int, asked: str, must: Any, shown: Any, within_ns: int, *, about: str = "", **marks: bool
     ) -> None:
         detail = {
             "dialogue": self._name,
@@ -204,8 +207,13 @@ class DialoguePart:
             "shown": shown,
             "within_ns": within_ns,
             "about": about,
-        } | ({"ended": True} if ended else {})
+            **marks,
+        }
         self._host.complete(op, "ask", "OK", self._process, detail=detail)
+
+
+def _marks(step: Ask) -> dict[str, Any]:
+    return {"about": step.about} | ({"waits_for_nothing": True} if step.waits_for_nothing else {})
 
 
 def _shown(step: Ask, answer: Command) -> Any:

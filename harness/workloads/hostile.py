@@ -20,7 +20,7 @@ from typing import Final
 from harness.cluster import HA_PORT
 from harness.workloads.measuring import Process
 from harness.workloads.observing import Act, Script, ScriptPart
-from harness.workloads.parts import PartHost
+from harness.workloads.parts import PartHost, Stranger
 from harness.workloads.scripts import SECOND_TOPIC, at_percent, topic_request
 from reference_impl.environment import Environment
 from reference_impl.wire.codes import RequestCode
@@ -65,7 +65,7 @@ class HaReport:
         process = Process(self._host.recorder.process())
         op = self._host.recorder.invoke(process.number, "act", node=hit.node)
         link = env.connect(f"{hit.address.rpartition(':')[0]}:{HA_PORT}")
-        self._host.strange_links.add(link)
+        self._host.strangers[link] = Stranger()
         env.send(link, REPORT.to_bytes(8, "big"))
         self._host.complete(op, "act", "OK", process, detail={"act": "ha_report", "shows": {}})
         return True

@@ -6,8 +6,9 @@ them, none of anybody else's, and the right place? Do messages have the properti
 Model. A round sends messages with keys to the only queue of its topic, in two halves with some seconds between them,
 each message with keys of its own, one of its half and one of all. Asked is
 
-    by key       12: own keys, the halves', everybody's, one that nobody has, the unique one, another topic's; with a
-                 limit of numbers and of times (the index counts whole seconds, so times lie between the halves)
+    by key       12: own keys, long and foreign ones, one of the least hash, the halves', everybody's, nobody's, the
+                 unique one, another topic's; with a limit of numbers and of times (the index counts whole seconds, so
+                 times lie between the halves)
     by time      29: the instant at which a message was stored, before the first, after the last (4.9: the last message)
     by place     33: the record at an offset of the log; 321: the places of a queue, with the hashes of their tags
     the oldest   32: when the first message was stored
@@ -18,16 +19,24 @@ is not asked for: releases differ.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from harness.workloads.dialogues import SOON_NS, Dialogue, DialoguePart, Rest, Step
+from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, DialoguePart, Rest
 from harness.workloads.orders import Desk, bodies
 from harness.workloads.parts import PartHost
 from reference_impl.environment import MS, SECOND
 from reference_impl.wire.codes import RequestCode as Code
 from reference_impl.wire.dialect import parse_lenient
 from reference_impl.wire.frame import Command
-from reference_impl.wire.message import Message, decode_record, decode_records, parse_message_id, tags_code
+from reference_impl.wire.message import (
+    Message,
+    decode_record,
+    decode_records,
+    java_string_hash,
+    parse_message_id,
+    tags_code,
+)
 
 HALF: Final = 6
 APART_NS: Final = 5 * MS
@@ -44,6 +53,7 @@ def lookups(host: PartHost) -> DialoguePart:
 class _Round:
     def __init__(self, host: PartHost, number: int) -> None:
         self._desk = Desk(host, "look", number)
+        self._least = least_hashed(f"{self._desk.topic}#")
         self._places: list[int] = []
         self._records: list[Message] = []
 
@@ -73,7 +83,8 @@ class _Round:
 
     def _properties(self, number: int) -> dict[str, str]:
         """The later the message, the more: a table in Java grows with the thirteenth."""
-        keys = f"own{number} half{number // HALF} everybody"
+        keys = f"own{number} half{number // HALF} everybody {_foreign(number)} {_long(number)}"
+        keys += f" {self._least}" if number == 0 else ""
         own = {f"own-{place}": "x" * (place + 1) for place in range(number)}
         return {
             "KEYS": keys,
@@ -94,7 +105,7 @@ class _Round:
         at_most: int = 64,
         topic: str = "",
         **more: object,
-    ) -> Step:
+    ) -> Ask:
         """12. Found are the messages with these numbers, or of more than *at_most* the last."""
         fields = {
             "topic": topic or self._desk.topic,
@@ -111,9 +122,11 @@ class _Round:
     def _by_key(self) -> Dialogue:
         everything, halves = range(2 * HALF), (range(HALF), range(HALF, 2 * HALF))
         for number in everything:
-            yield self._query(f"own{number}", range(number, number + 1))
+            for key in (f"own{number}", _foreign(number), _long(number)):
+                yield self._query(key, range(number, number + 1))
             unique = f"{self._desk.topic}-U{number}"
             yield self._query(unique, range(number, number + 1), _UNIQUE_KEY_QUERY=True)
+        yield from self._by_least()
         for half, numbers in enumerate(halves):
             yield self._query(f"half{half}", numbers)
         yield self._query("everybody", everything)
@@ -125,6 +138,13 @@ class _Round:
         yield self._query("everybody", halves[1], begin_ms=between_ms)
         yield self._query("half0", range(0), begin_ms=between_ms)
         yield self._query("half1", range(0), end_ms=between_ms)
+
+    def _by_least(self) -> Dialogue:
+        """Rounds before had keys of the same hash, and an index knows hashes only: strangers are the asker's to leave
+        out."""
+        ask = self._query(self._least, range(1))
+        topic = f"{self._desk.topic} "
+        yield replace(ask, read=lambda a: [text for text in bodies(a) if text.startswith(topic)])
 
     def _by_time(self) -> Dialogue:
         stored_ms = [record.store_timestamp for record in self._records]
@@ -159,6 +179,27 @@ class _Round:
             fields = {"topic": desk.topic, "queueId": 0, "index": number, "count": 1}
             must = [0, 2 * HALF, [[place, tags_code(TAGS[number % len(TAGS)])]]]
             yield desk.ask("the unit of the queue", Code.QUERY_CONSUME_QUEUE, fields, must, _units)
+
+
+def _foreign(number: int) -> str:
+    """A key of which a byte is no character."""
+    return f"Bestellung-№{number}-größer"
+
+
+def least_hashed(prefix: str) -> str:
+    """What to append to *prefix* for the hash −2^31, the one number that has no absolute value in 32 bits."""
+    places = [31**power for power in range(_DIGITS - 1, -1, -1)]
+    before = java_string_hash(prefix) * 31**_DIGITS + ord("0") * sum(places)
+    left = ((1 << 31) - before) % (1 << 32)
+    return "".join(chr(ord("0") + left // place % 31) for place in places)
+
+
+_DIGITS: Final = 7
+"""31^7 is more than there are hashes."""
+
+
+def _long(number: int) -> str:
+    return f"{number}-".ljust(300, "k")
 
 
 def _first(answer: Command) -> list[Any]:

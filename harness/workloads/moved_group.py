@@ -10,8 +10,8 @@ Model. A round has a topic of one queue and one member, a client of its own, whi
     goes back  222 to the instant of a drawn message: from there on everything is given once more
     refused    a message that the listener refuses comes again, and the offset goes on: once while the
                broker may not write (25), which takes nothing back then, once as it is
-    leaves     the member stops as soon as it was given one more: the broker knows nobody of the group, and where it
-               stood
+    leaves     the member stops as soon as one more, which it refused, was taken back: the broker knows nobody of the
+               group, and where it stood
 
 Limits. One member, so no queue changes hands.
 """
@@ -45,6 +45,7 @@ RETRIED_NS: Final = 65 * SECOND
 every 30 s, and its queues are taken with a rebalance, every 20 s."""
 OFFSET_NS: Final = 8 * SECOND
 """Offsets are told every five seconds."""
+TAKEN_BACK_NS: Final = 100 * MS
 READ, BOTH = 4, 6
 
 
@@ -209,7 +210,10 @@ class _Round:
         yield Look("given again", self._member.name, 2, lambda: given[text], RETRIED_NS)
 
     def _one_more(self, number: int) -> Dialogue:
-        """Given, and not told yet: offsets are told every five seconds, and when a queue is let go."""
+        """Refused and taken back, so that the offset goes on behind the next pull, which has told the one before: who
+        leaves now, before offsets are told again, has to tell it then."""
         text, given = f"{self._desk.topic} {number}", self._member.given
+        self._member.refuses.add(text)
         yield self._send(number)
         yield Look("given", self._member.name, 1, lambda: given[text], COMES_NS)
+        yield Rest(TAKEN_BACK_NS)

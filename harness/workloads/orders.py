@@ -12,6 +12,7 @@ Limits. One broker, queue numbers from 0. Bodies are short texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from harness.workloads.dialogues import SOON_NS, Ask, Dialogue, is_done
@@ -76,8 +77,20 @@ class Desk:
         body = write_json(SubscriptionGroupConfig(group_name=group))
         return self.ask("make a group", RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, body=body, orders=True)
 
-    def send(self, queue: int, text: str, must: Any, properties: Mapping[str, str] | None = None) -> Ask:
-        """310; ``must``: the offset that it gets, or why not."""
+    def send(
+        self,
+        queue: int,
+        text: str,
+        must: Any,
+        properties: Mapping[str, str] | None = None,
+        *,
+        read: Callable[[Command], Any] | None = None,
+        wait: str = "true",
+        waits_for_nothing: bool = False,
+        timeout_ns: int = QUERY_TIMEOUT_NS,
+    ) -> Ask:
+        """310; ``must``: the offset that it gets, or why not. *wait*: the property WAIT, empty: without it."""
+        waits = {"WAIT": wait} if wait else {}
         fields = {
             "a": "operators",
             "b": self.topic,
@@ -87,21 +100,23 @@ class Desk:
             "f": 0,
             "g": 0,
             "h": 0,
-            "i": properties_text({"WAIT": "true", **(properties or {})}),
+            "i": properties_text({**waits, **(properties or {})}),
             "j": 0,
             "k": False,
             "m": False,
             "n": self.master.broker,
         }
-        return self.ask(
+        ask = self.ask(
             "send a message",
             RequestCode.SEND_MESSAGE_V2,
             fields,
             must,
-            lambda answer: int(answer.fields["queueOffset"]),
+            read or (lambda answer: int(answer.fields["queueOffset"])),
             body=text.encode(),
             orders=True,
+            timeout_ns=timeout_ns,
         )
+        return replace(ask, waits_for_nothing=waits_for_nothing)
 
     def pull(
         self,
@@ -136,10 +151,10 @@ class Desk:
         name = f"pull {kind} {expression}"
         return self.ask(name, RequestCode.PULL_MESSAGE, fields, must, read or bodies, within_ns=within_ns)
 
-    def extent(self, queue: int, begin: int, end: int) -> Dialogue:
+    def extent(self, queue: int, begin: int, end: int, within_ns: int = SOON_NS) -> Dialogue:
         """31 and 30; the end comes with the dispatch."""
         fields = {"topic": self.topic, "queueId": queue}
-        yield self.ask("where the queue ends", RequestCode.GET_MAX_OFFSET, fields, end, _offset, within_ns=SOON_NS)
+        yield self.ask("where the queue ends", RequestCode.GET_MAX_OFFSET, fields, end, _offset, within_ns=within_ns)
         yield self.ask("where the queue begins", RequestCode.GET_MIN_OFFSET, fields, begin, _offset)
 
     def commit(self, group: str, queue: int, offset: int) -> Ask:

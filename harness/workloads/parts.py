@@ -31,14 +31,26 @@ class Part(Protocol):
         """Whether *key* was its own."""
 
 
+class Stranger:
+    """A connection of a part that speaks another protocol than remoting. By itself it hears nothing."""
+
+    def on_connected(self, env: Environment, link: Link) -> None:
+        """It stands."""
+
+    def on_closed(self, env: Environment, link: Link) -> None:
+        """It has ended, or never stood."""
+
+    def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
+        """In any pieces."""
+
+
 class PartHost(MeasuringClient):
     """A client node with parts. By itself it does nothing else."""
 
     def __init__(self, stage: Stage, name: str) -> None:
         super().__init__(stage, name)
         self._parts: list[Part] = []
-        self.strange_links: set[Link] = set()
-        """Connections of parts that speak another protocol: what comes on them is read by nobody."""
+        self.strangers: dict[Link, Stranger] = {}
 
     def take(self, companions: Sequence[Companion]) -> None:
         """Make their parts, in this order, behind those that are there."""
@@ -49,11 +61,24 @@ class PartHost(MeasuringClient):
             part.on_start(env)
 
     def on_connected(self, env: Environment, link: Link) -> None:
-        if link not in self.strange_links:
+        stranger = self.strangers.get(link)
+        if stranger is not None:
+            stranger.on_connected(env, link)
+        else:
             super().on_connected(env, link)
 
+    def on_closed(self, env: Environment, link: Link) -> None:
+        stranger = self.strangers.pop(link, None)
+        if stranger is not None:
+            stranger.on_closed(env, link)
+        else:
+            super().on_closed(env, link)
+
     def on_bytes(self, env: Environment, link: Link, data: bytes) -> None:
-        if link not in self.strange_links:
+        stranger = self.strangers.get(link)
+        if stranger is not None:
+            stranger.on_bytes(env, link, data)
+        else:
             super().on_bytes(env, link, data)
 
     def on_timer(self, env: Environment, key: Hashable) -> None:

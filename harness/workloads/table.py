@@ -179,11 +179,15 @@ OPERATORS: Final[dict[str, Companion]] = {
         Companion(
             "ha-report", "a report of 2^62 at a master's HA port, by nobody's slave", ".hostile:HaReport", attacks=True
         ),
+        Companion(
+            "made-up-slave", "nobody's slaves: one follows, one is silent", ".made_up_slave:MadeUpSlave", is_alone=True
+        ),
         Companion("metadata", "topics, groups, offsets, delayed messages, every two seconds", ".scripts:metadata"),
         Companion(
             "topic-life", "a topic and its groups, from the first to the last", ".topic_life:topic_life", is_alone=True
         ),
         Companion("lookups", "messages are looked up by key, time and place", ".lookups:lookups", is_alone=True),
+        Companion("sends", "messages of all shapes, large answers, delayed ones", ".sends:sends", is_alone=True),
         Companion(
             "moved-group", "a push consumer is sent back in time, and leaves", ".moved_group:moved_group", is_alone=True
         ),

@@ -23,6 +23,7 @@ from reference_impl.defects.avoiding import AVOIDING
 from reference_impl.defects.catching_up import CATCHING_UP
 from reference_impl.defects.consuming_in_order import CONSUMING_IN_ORDER
 from reference_impl.defects.defect import Defect, Kind, Plantable, StoreDefect
+from reference_impl.defects.deriving import DERIVING
 from reference_impl.defects.dying_file import DYING_FILE
 from reference_impl.defects.electing import ELECTING
 from reference_impl.defects.ending import ENDING
@@ -44,6 +45,7 @@ from reference_impl.defects.rolling import ROLLING
 from reference_impl.defects.showing_early import SHOWING_EARLY
 from reference_impl.defects.slave_serves import SLAVE_SERVES
 from reference_impl.defects.slave_tables import SLAVE_TABLES
+from reference_impl.defects.speaking_to_slaves import SPEAKING_TO_SLAVES
 from reference_impl.defects.tables import TABLES
 from reference_impl.defects.telling import TELLING
 from reference_impl.defects.timing import TIMING
@@ -61,6 +63,7 @@ STORE: Final[dict[str, Defect]] = {
     **RETENTION,
     **ROLLING,
     **DYING_FILE,
+    **DERIVING,
     **TABLES,
 }
 """One broker and its files."""
@@ -68,6 +71,7 @@ STORE: Final[dict[str, Defect]] = {
 REPLICATION: Final[dict[str, Defect]] = {
     **ACKNOWLEDGING,
     **TRANSFERRING,
+    **SPEAKING_TO_SLAVES,
     **REPORTING,
     **SLAVE_TABLES,
     **SLAVE_SERVES,

@@ -64,6 +64,17 @@ class PassesOverDelayed(DelayedDelivery):
         return True
 
 
+class OneALook(DelayedDelivery):
+    """Of the messages of a level that are due one is delivered at each look, ten in a second."""
+
+    def _due_records(self, env: Environment, level: int, now_ms: int) -> list[Message]:
+        return super()._due_records(env, level, now_ms)[:1]
+
+    def _put_back(self, env: Environment, level: int, record: Message) -> bool:
+        super()._put_back(env, level, record)
+        return False
+
+
 class ForgetsTheCount(SendBacks):
     """What comes again says that it comes for the first time."""
 
@@ -199,5 +210,11 @@ HANDING_OUT: Final = {
         "a message that was given back comes again without its application's properties",
         "a listener that is given a message without its property",
         "filters",
+    ),
+    "delayed-one-a-look": BrokerDefect(
+        lambda broker: substitute(broker.state.delays, OneALook),
+        "one delayed message of a level is delivered at each look, however many are due",
+        "delayed messages that are not in their queue seconds after all of them were due",
+        "answers",
     ),
 }

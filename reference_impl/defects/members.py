@@ -47,6 +47,13 @@ class NeverUnlocks(QueueLocks):
         return None
 
 
+class FillsEveryAnswer(Reader):
+    """An answer has no limit of bytes."""
+
+    def is_full(self, size: int, wanted: int, count: int, total: int, distance: int) -> bool:
+        return super().is_full(0, wanted, count, 1, distance)
+
+
 class LosesATag(Reader):
     """Of several tags that a group wants, one is not looked for."""
 
@@ -143,5 +150,11 @@ MEMBERS: Final = {
         "of several tags that a group wants one is not looked for",
         "an acknowledged message of a wanted tag that no listener is given",
         "listeners",
+    ),
+    "answers-without-limit": BrokerDefect(
+        lambda broker: substitute(broker.state.store.reader, FillsEveryAnswer),
+        "an answer to a pull holds as many messages as were asked for, however large they are",
+        "an answer above the 256 KiB that a consumer may count on",
+        "answers",
     ),
 }

@@ -1,4 +1,4 @@
-"""Bugs of cleaning: files that go too early, and a full disk that is never taken back."""
+"""Bugs of cleaning: files that go too early or never, a full disk that nobody sees or that stays full."""
 
 from __future__ import annotations
 
@@ -15,6 +15,21 @@ class DeletesYoungFiles(Retention):
 
     def _is_due(self, env: Environment, name: str) -> bool:
         return True
+
+
+class DeletesOldFilesOnly(Retention):
+    """However full the disk is."""
+
+    def _is_due(self, env: Environment, name: str) -> bool:
+        self._is_forced = False
+        return super()._is_due(env, name)
+
+
+class NeverSets(RunningFlags):
+    """Nothing keeps a broker from taking messages."""
+
+    def set(self, bit: int) -> bool:
+        return False
 
 
 class NeverClears(RunningFlags):
@@ -41,5 +56,17 @@ RETENTION: Final = {
         ("R10",),
         "alibaba/RocketMQ#331, rocketmq#1400: the disk was full and is not any more, and the broker never takes "
         "messages again",
+    ),
+    "disk-full-unseen": StoreDefect(
+        lambda store: substitute(store.flags, NeverSets),
+        "a broker whose disk is full takes messages on until a write fails",
+        "messages that are stored although the disk has been full for longer than a broker takes to look",
+        "disk-space",
+    ),
+    "full-disk-deletes-nothing": StoreDefect(
+        lambda store: substitute(store.retention, DeletesOldFilesOnly),
+        "a broker whose disk is nearly full deletes no file before its time",
+        "queues that begin where they began although the disk was nearly full for a minute",
+        "disk-space",
     ),
 }

@@ -8,7 +8,9 @@ from typing import Final
 from reference_impl.defects.defect import BrokerDefect, Defect, StoreDefect, substitute
 from reference_impl.environment import Environment
 from reference_impl.replication.group_transfer import GroupTransfer
+from reference_impl.store.accepting import Acceptance, Accepted, Refused
 from reference_impl.store.flush import GroupCommit
+from reference_impl.store.request import PutRequest
 
 
 class WaitsForTheForce(GroupCommit):
@@ -16,6 +18,16 @@ class WaitsForTheForce(GroupCommit):
 
     def _expire(self, env: Environment) -> None:
         """Nothing: who waits goes on."""
+
+
+class WaitsForAll(Acceptance):
+    """WAIT=false is not looked at."""
+
+    def accept(self, request: PutRequest) -> Accepted | Refused:
+        accepted = super().accept(request)
+        if isinstance(accepted, Refused):
+            return accepted
+        return accepted._replace(waits=request.wait)
 
 
 class WaitsForTheSlave(GroupTransfer):
@@ -26,6 +38,12 @@ class WaitsForTheSlave(GroupTransfer):
 
 
 WAITING: Final[dict[str, Defect]] = {
+    "waits-for-what-need-not": StoreDefect(
+        lambda store: substitute(store._acceptance, WaitsForAll),
+        "a message that is sent with WAIT=false waits for its force all the same",
+        "an answer that comes when forces go on again, to a send that waits for nothing",
+        "answers",
+    ),
     "waits-for-the-force": StoreDefect(
         lambda store: substitute(store.flush, WaitsForTheForce),
         "a put of a synchronously flushing broker waits for its force without an end",

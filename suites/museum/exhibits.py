@@ -95,6 +95,7 @@ STALE: Final = ("namesrv-1 still listed broker-a", "kill of broker-a-0", "had en
 
 WRONG: Final = ("wrong-answer",)
 LIFE: Final = "topic-lives-and-is-deleted"
+SPEAKS: Final = "masters-speak-to-slaves"
 OF_MEMBERS: Final = ("2 of 3 members had to have it for SEND_OK",)
 
 EXHIBITS: Final = {
@@ -277,6 +278,21 @@ EXHIBITS: Final = {
     "group-obeys-old-leaders": OfShipped("dledger-members-answer", WRONG, ("TRUNCATE of an old term",)),
     "group-recovers-from-zero": Exhibit("group-expired-begins-anew", MISSING, ("the slave has not got these",)),
     "namesrv-takes-topics-of-slaves": OfShipped("made-up-brokers-come-and-go", WRONG, ("had to show", "namesrv-")),
+    "ha-no-heartbeats": OfShipped(SPEAKS, ("heartbeat-missing",), ("slave of broker-a-0", "not even a heartbeat")),
+    "ha-heartbeats-all-the-time": OfShipped(SPEAKS, ("heartbeat-early",), ("slave of broker-a-0", "are due")),
+    "ha-keeps-the-silent": OfShipped(SPEAKS, ("silent-kept",), ("slave of broker-a-0", "was connected")),
+    "ha-throws-out-everybody": OfShipped(SPEAKS, ("thrown-out",), ("broker-a-0", "thr")),
+    "index-of-bytes": OfShipped(
+        "messages-are-looked-up", ("disk-malformed",), ("disk of broker-a-0", "by a hash of none of its keys")
+    ),
+    "units-across-files": OfShipped("batches-cross-file-borders", LOST, ("broker-a gone",)),
+    "disk-full-unseen": OfShipped("disk-fills-up", ("taken-when-full",), ("broker-a-0", "93 % full")),
+    "full-disk-deletes-nothing": OfShipped("disk-fills-up", ("kept-when-full",), ("broker-a-0", "88 % full")),
+    "delayed-one-a-look": OfShipped("messages-of-all-shapes", WRONG, ("where the queue ends",)),
+    "answers-without-limit": OfShipped("messages-of-all-shapes", WRONG, ("pull TAG *",)),
+    "waits-for-what-need-not": OfShipped(
+        "messages-of-all-shapes", ("kept-waiting",), ("broker-a-0", "waits for no disk")
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from harness.scenario_file import load
 LEAST: dict[str, tuple[int, int]] = {
     "topic-lives-and-is-deleted": (5, 80),
     "messages-are-looked-up": (2, 90),
+    "messages-of-all-shapes": (10, 120),
     "groups-get-what-they-want": (3, 100),
     "group-is-sent-back-in-time": (1, 40),
     "nameservers-tell-what-they-were-told": (5, 34),

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from checkers.runs.broker_disks import STEP as BROKER_ON_DISK
 from checkers.verdict import Outcome
 from faults.levers import LeverRefused
 from harness.backends.sim.models import Budgets
@@ -55,7 +56,8 @@ def life_of(scenario, *, target=None, budgets=None) -> Life:
 
 def notes(life: Life) -> list[dict]:
     lines = [json.loads(line) for line in life.recorder.journal().splitlines()]
-    return [line for line in lines if line["t"] == "event" and line["kind"] == "note"]
+    told = [line for line in lines if line["t"] == "event" and line["kind"] == "note"]
+    return [note for note in told if note["step"] != BROKER_ON_DISK]
 
 
 def test_a_node_that_ends_while_starting_is_told_at_once_with_its_last_words():

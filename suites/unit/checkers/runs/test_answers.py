@@ -87,3 +87,30 @@ def test_a_dialogue_that_nobody_answered_proves_nothing() -> None:
     build = Build()
     build.op("ask", 0, 5, "TIMEOUT", node="broker-a-0", detail="d: it")
     assert check_answers(build.history(), build.facts(mode="single-master")).outcome is UNKNOWN
+
+
+def prompt(took_ms: int, *, mark: bool = True, **fault: str) -> list[str]:
+    """A right answer to what waits for nothing, after so long; kinds of anomalies."""
+    build = Build()
+    detail = {"dialogue": "d", "round": 0, "step": 0, "asked": "it", "must": "yes", "shown": "yes", "within_ns": 0}
+    marks = {"waits_for_nothing": True} if mark else {}
+    build.op("ask", 10_000, 10_000 + took_ms, "OK", node="broker-a-0", detail=json.dumps(detail | marks))
+    asked(build, 90_000, 1, "", "", ended=True)
+    for do, node in fault.items():
+        right = ["client-1"] if do == "isolate" else []
+        build.fault(do, node, 10_500, 10_501, heal=11_000, right=right)
+    return [anomaly.kind for anomaly in check_answers(build.history(), build.facts()).anomalies]
+
+
+def test_what_waits_for_nothing_is_answered_within_a_second() -> None:
+    assert prompt(1_250) == []
+    assert prompt(1_251) == ["kept-waiting"]
+    assert prompt(5_000, mark=False) == []
+
+
+@pytest.mark.parametrize(
+    ("do", "kinds"),
+    [("hang_disk", ["kept-waiting"]), ("fail_sync", ["kept-waiting"]), ("pause", []), ("kill", []), ("isolate", [])],
+)
+def test_a_disk_that_hangs_is_no_excuse_for_it(do: str, kinds: list[str]) -> None:
+    assert prompt(2_000, **{do: "broker-a-0"}) == kinds

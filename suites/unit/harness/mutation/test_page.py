@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.mutation.reviewed import Review, reviews
-from scripts.detection_page import EXECUTED, MUTANTS, PAGE, SCORES, made, merged
+from scripts.detection_page import EXECUTED, MUTANTS, PAGE, SCORES, fresh, made, merged, page
 from suites import recorded
 
 
@@ -42,6 +42,29 @@ def test_later_judgements_add_what_is_noticed_and_take_nothing_away() -> None:
         ("d", "killed", "later"),
         ("e", "survived", "later"),
     ]
+
+
+def test_fresh_mutants_are_those_that_no_draw_had_before() -> None:
+    old: list[recorded.Entry] = [{"mutant": "a", "kind": "killed"}]
+    new: list[recorded.Entry] = [{"mutant": "a", "kind": "survived"}, {"mutant": "b", "kind": "survived"}]
+    assert fresh(old, new, 2) == [{"mutant": "b", "kind": "survived", "draw": 2, "fresh": True}]
+
+
+@pytest.mark.parametrize("kind", ["survived", "killed"])
+def test_who_is_judged_once_more_is_of_its_draw_and_not_fresh(kind: str) -> None:
+    old: list[recorded.Entry] = [{"mutant": "b", "kind": "survived", "draw": 2, "fresh": True}]
+    assert merged(old, [{"mutant": "b", "kind": kind}]) == [{"mutant": "b", "kind": kind, "draw": 2}]
+    assert merged(old, [{"mutant": "c", "kind": kind}]) == old
+
+
+def test_the_page_tells_taught_and_fresh_apart() -> None:
+    entries = recorded.read(MUTANTS)
+    known = next(entry for entry in entries if entry["kind"] == "killed" and "draw" not in entry)
+    again = [known, known | {"mutant": "0123456789", "draw": 9, "fresh": True}]
+    told = page(again, recorded.read(SCORES), recorded.read(EXECUTED), reviews())
+    assert "| **taught, seed 1** | 1 | 0 | 0 | 1 |" in told
+    assert "| **fresh, seed 9** | 1 | 0 | 0 | 1 |" in told
+    assert "2 mutants, of the draws of seeds 1 and 9" in told.replace("\n", " ")
 
 
 def test_every_mutant_says_when_and_at_which_commit_it_was_judged() -> None:
