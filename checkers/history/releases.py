@@ -18,12 +18,29 @@ _TABLE: Final = Path(__file__).parent.parent / "releases.yaml"
 
 
 @dataclass(frozen=True)
+class ProducerRests:
+    """How long a producer leaves a slow broker alone. ``rests``: an attempt of so many milliseconds or more, and the
+    rest; ``failed_ms``: what one counts as that was not stored. ``are_alike``: retries choose as first attempts do, and
+    when all rest one of the better half is taken."""
+
+    rests: tuple[tuple[int, int], ...]
+    failed_ms: int
+    are_alike: bool
+
+    def rest_ms(self, took_ms: int, is_stored: bool) -> int:
+        """For how long after an attempt that took *took_ms*."""
+        counted_ms = took_ms if is_stored else self.failed_ms
+        return max((rest for least, rest in self.rests if counted_ms >= least), default=0)
+
+
+@dataclass(frozen=True)
 class Traits:
     """What a node of one release does; the file says where each is known from."""
 
     tables_copied_within_ns: int
     slave_delay_is_in_file: bool
     keeps_order_mark: bool
+    producer_rests: ProducerRests
 
 
 @cache
@@ -44,6 +61,11 @@ def _rows() -> tuple[tuple[str, Traits], ...]:
                 tables_copied_within_ns=int(row["tables_copied_within_s"]) * 1_000_000_000,
                 slave_delay_is_in_file=bool(row["slave_delay_is_in_file"]),
                 keeps_order_mark=bool(row["keeps_order_mark"]),
+                producer_rests=ProducerRests(
+                    rests=tuple(row["producer_rests"]["ms"].items()),
+                    failed_ms=int(row["producer_rests"]["failed_counts_as_ms"]),
+                    are_alike=bool(row["producer_rests"]["choices_are_alike"]),
+                ),
             ),
         )
         for row in document

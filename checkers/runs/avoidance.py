@@ -5,8 +5,8 @@ and was it resting?
 
 Model (RocketMQ: MQFaultStrategy, LatencyFaultToleranceImpl). Each producer writes notes: ``try`` when an attempt
 leaves, ``tried`` when it has ended, with the milliseconds that it took and whether it was stored. The last end at a
-broker says until when it rests (:data:`STRATEGIES`, of 4.9 and of 5.x). The routes that the producer knows say which
-brokers have a master.
+broker says until when it rests, by the producer's release (``checkers/releases.yaml``). The routes that the producer
+knows say which brokers have a master.
 
     used-while-resting   an attempt at a broker that rested, while another was there that did not
     worse-than-others    4.9: all rest, and the attempt was not at one of the better half (latency, then end of rest)
@@ -22,42 +22,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from checkers.history.cluster import MASTER_ID
 from checkers.history.facts import RunFacts
 from checkers.history.history import History
+from checkers.history.releases import ProducerRests, traits_of
 from checkers.verdict import Anomaly, Outcome, Verdict
 
 TRY, TRIED, ROUTES = "try", "tried", "routes"
 MS: Final = 1_000_000
 TRIES: Final = 48
 """More than twice the queues that a scenario gives its producers to choose from."""
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """Of one release line. ``rests``: a latency of so many milliseconds or more, and the rest; ``failed_ms``: what an
-    attempt counts as that was not stored. ``is_plain``: retries choose like first attempts, and when all rest one of
-    the better half is taken."""
-
-    rests: tuple[tuple[int, int], ...]
-    failed_ms: int
-    is_plain: bool
-
-    def rest_ms(self, took_ms: int, is_stored: bool) -> int:
-        counted_ms = took_ms if is_stored else self.failed_ms
-        return max((rest for least, rest in self.rests if counted_ms >= least), default=0)
-
-
-STRATEGIES: Final = {
-    "4.9": Strategy(
-        ((550, 30_000), (1_000, 60_000), (2_000, 120_000), (3_000, 180_000), (15_000, 600_000)), 30_000, True
-    ),
-    "5.3": Strategy(((550, 2_000), (1_800, 5_000), (3_000, 6_000), (5_000, 10_000), (15_000, 30_000)), 10_000, False),
-}
 
 
 def has_avoidance(history: History, facts: RunFacts) -> bool:
@@ -123,19 +101,19 @@ class _Producer:
         if step == ROUTES:
             self.brokers = tuple(name for name, ids in detail["brokers"].items() if MASTER_ID in ids)
         elif step == TRIED:
-            self._measures(ns, detail, STRATEGIES[detail["line"]])
-        elif detail["number"] == 1 or STRATEGIES[detail["line"]].is_plain:
-            self._judges(ns, detail["op"], detail["broker"], STRATEGIES[detail["line"]])
+            self._measures(ns, detail, _rests(detail))
+        elif detail["number"] == 1 or _rests(detail).are_alike:
+            self._judges(ns, detail["op"], detail["broker"], _rests(detail))
 
-    def _measures(self, ns: int, detail: dict[str, Any], strategy: Strategy) -> None:
+    def _measures(self, ns: int, detail: dict[str, Any], table: ProducerRests) -> None:
         took_ms = detail["ms"]
-        rest_ms = strategy.rest_ms(took_ms, detail["stored"])
+        rest_ms = table.rest_ms(took_ms, detail["stored"])
         self.rests += rest_ms > 0
         is_back = self.measured.get(detail["broker"], _Broker()).passed_over >= 0
         self.returns += is_back and not rest_ms
         self.measured[detail["broker"]] = _Broker(took_ms, ns + rest_ms * MS, 0 if rest_ms else -1)
 
-    def _judges(self, ns: int, op: int, broker: str, strategy: Strategy) -> None:
+    def _judges(self, ns: int, op: int, broker: str, table: ProducerRests) -> None:
         self.attempts += 1
         chosen = self.measured.get(broker, _Broker())
         known = {name: self.measured.get(name, _Broker()) for name in self.brokers}
@@ -145,7 +123,7 @@ class _Producer:
             about = f"{broker}, which had to rest {left_s:.3f} s more ({took})"
             if others:
                 self._is_wrong("used-while-resting", ns, op, f"tried {about}, though {others[0]} was there")
-            elif strategy.is_plain and self._is_worse(ns, broker):
+            elif table.are_alike and self._is_worse(ns, broker):
                 self._is_wrong("worse-than-others", ns, op, f"tried {about}, though more than half of all were better")
         for name, one in known.items():
             self._passes_over(ns, op, name, one, name == broker)
@@ -175,3 +153,7 @@ def _anomalies(facts: RunFacts, name: str, producer: _Producer) -> Iterator[Anom
     for wrong in producer.wrong.values():
         sentence = f"{name} {wrong.words}, at {facts.clock(wrong.ns)}."
         yield Anomaly(wrong.kind, sentence, (wrong.op,), {"client": name})
+
+
+def _rests(detail: Mapping[str, Any]) -> ProducerRests:
+    return traits_of(detail["release"]).producer_rests

@@ -2,7 +2,7 @@
 
 Question: to which brokers do attempts go after one was slow or failed, and for how long?
 
-Model. The load ``producer``, whose clients have the latency strategy of their release line. Each attempt leaves two
+Model. The load ``producer``, whose clients have the latency strategy of their release. Each attempt leaves two
 notes of its client: ``try`` with broker, number and op when it leaves, ``tried`` with the milliseconds that it took
 when it has ended. What must have come of them, :mod:`checkers.runs.avoidance` says.
 """
@@ -21,21 +21,21 @@ from reference_impl.environment import MS, Address, Environment
 class TellingRecorder(AttemptRecorder):
     """An attempt is told as a note of its client, too."""
 
-    def __init__(self, stage: Stage, name: str, line: str) -> None:
+    def __init__(self, stage: Stage, name: str, release: str) -> None:
         super().__init__(stage, name)
-        self._line = line
+        self._release = release
 
     def on_try(self, env: Environment, send: int, number: int, queue: MessageQueue, address: Address) -> None:
         super().on_try(env, send, number, queue, address)
         op = self._sends[send].attempt_op
-        detail = {"broker": queue.broker_name, "number": number, "line": self._line, "op": op}
+        detail = {"broker": queue.broker_name, "number": number, "release": self._release, "op": op}
         self._recorder.event("note", node=self._name, step="try", detail=detail)
 
     def on_attempt(self, env: Environment, attempt: Attempt) -> None:
         detail = {
             "broker": attempt.queue.broker_name,
             "number": attempt.number,
-            "line": self._line,
+            "release": self._release,
             "ms": (attempt.ended_ns - attempt.started_ns) // MS,
             "stored": self._stage.classify("send", attempt.status) in STORED,
         }
@@ -49,7 +49,7 @@ class AvoidingWorkload(ProducerWorkload):
     release: ClassVar[str] = "4.9.7"
 
     def _make_record(self, name: str) -> AttemptRecorder:
-        return TellingRecorder(self.stage, name, self.release.rpartition(".")[0])
+        return TellingRecorder(self.stage, name, self.release)
 
     def _make_producer(self, client: Client) -> Producer:
         return Producer(client, ProducerSettings(group=GROUP, latency_fault=True, release=self.release))
