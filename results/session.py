@@ -77,8 +77,8 @@ _THOROUGH_LATE: Final = (
     "-XX:Tier4BackEdgeThreshold=2000000",
 )
 
-_SMALL_PLANS: Final = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
-_SMALL_SETTINGS: Final = {**_SMALL_PLANS, "spark.default.parallelism": "2"}
+_SMALL_PLANS: Final = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+_SMALL_SETTINGS: Final = {**_SMALL_PLANS, "spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
 
 
 @contextmanager

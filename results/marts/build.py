@@ -151,10 +151,11 @@ class _Building:
         self._provide(query)
         started = self._step(name)
         with readable(), small_plans(self._spark) if self._is_small(query) else nullcontext():
-            table: pa.Table = self._spark.sql(query).toArrow()
+            frame = self._spark.sql(query)
+            table: pa.Table = frame.toArrow()
         path = out / f"{name}.parquet"
         replace(path, lambda target: pq.write_table(table, target, compression="zstd"))
-        self._spark.read.parquet(f"file://{path.absolute()}").createOrReplaceTempView(name)
+        self._spark.read.schema(frame.schema).parquet(f"file://{path.absolute()}").createOrReplaceTempView(name)
         self.rows[name], self.seconds[name] = len(table), round(time.monotonic() - started, 3)
         return table
 
