@@ -127,11 +127,9 @@ def spark_session(name: str, *, partitions: int = 0) -> Iterator[SparkSession]:
 
 def _told(problem: Exception) -> HarnessError | None:
     """An error of the virtual machine says what it is only while that runs: so it is asked now."""
-    from py4j.protocol import Py4JJavaError
-
-    if not isinstance(problem, Py4JJavaError):
+    cause: Any = getattr(problem, "java_exception", None)  # of PySpark's gateway
+    if cause is None:
         return None
-    cause = problem.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()
     return HarnessError(f"Spark gave up: {cause.toString()}")
