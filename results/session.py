@@ -253,12 +253,16 @@ def stop_java() -> None:
 @contextmanager
 def _quiet_gateway() -> Iterator[None]:
     """What breaks off a call to the virtual machine is raised; its gateway prints that as well, with two stacks."""
-    root = logging.getLogger()
-    root.addFilter(_is_not_of_the_gateway)
+    root, gateway, nowhere = logging.getLogger(), logging.getLogger("py4j"), logging.NullHandler()
+    root.addFilter(_is_not_of_the_gateway)  # some of it says so by the root logger itself
+    before, gateway.propagate = gateway.propagate, False
+    gateway.addHandler(nowhere)
     try:
         yield
     finally:
         root.removeFilter(_is_not_of_the_gateway)
+        gateway.removeHandler(nowhere)
+        gateway.propagate = before
 
 
 def _is_not_of_the_gateway(record: logging.LogRecord) -> bool:
