@@ -24,13 +24,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from zlib import crc32
 
 from harness.backends.backend import Store
-
-WRONG_MAX: Final = 20
-"""Faults that are told one by one."""
+from harness.on_disk import WRONG_MAX, Place, Wrong
 
 _HEAD: Final = Struct(">iIIiiqqiq")
 """Size, magic, check sum of the body, queue, flag, number in the queue, place, sysFlag, born."""
@@ -52,16 +50,6 @@ _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _FILE: Final = re.compile(r"(?P<folder>.*)/(?P<start>\d{20})")
 _QUEUE: Final = re.compile(r".*?consumequeue/(?P<topic>[^/]+)/(?P<queue>\d+)/(?P<start>\d{20})")
 _INDEX: Final = re.compile(r".*?index/\d{17}")
-
-Place = tuple[str, int, int]
-"""Topic, queue id, number in the queue."""
-
-
-class Wrong(NamedTuple):
-    """*what* is not as it must be: ``log``, ``unit``, ``undispatched``, ``index`` or ``unindexed``."""
-
-    what: str
-    words: str
 
 
 @dataclass(frozen=True, slots=True)

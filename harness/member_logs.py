@@ -27,11 +27,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from zlib import crc32
 
 from checkers.runs.member_logs import BLOCK
 from harness.backends.backend import Store
+from harness.on_disk import WRONG_MAX, Place, Wrong
 from reference_impl.configuration import parse_properties
 from reference_impl.wire.message import (
     BORN_HOST_IPV6,
@@ -42,8 +43,6 @@ from reference_impl.wire.message import (
     TRANSACTION_ROLLBACK,
 )
 
-WRONG_MAX: Final = 20
-"""Faults of a form that are told one by one."""
 UNFORCED_MAX: Final = 50
 
 _HEAD: Final = Struct(">iiqqqiiii")
@@ -60,16 +59,6 @@ FILE_BYTES: Final = "mappedFileSizeCommitLog"
 
 _DATA: Final = re.compile(r"(?P<root>.*?)dledger-(?P<member>[^/]+)/data/(?P<start>\d{20})")
 _QUEUE: Final = re.compile(r"consumequeue/(?P<topic>[^/]+)/(?P<queue>\d+)/(?P<start>\d{20})")
-
-Place = tuple[str, int, int]
-"""Topic, queue id, number in the queue."""
-
-
-class Wrong(NamedTuple):
-    """*what* is not as it must be, at a place of the log, an index or a queue."""
-
-    what: str
-    words: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ themselves, and are not judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -50,15 +50,17 @@ def has_disk_space(history: History, facts: RunFacts) -> bool:
 
 
 def check_disk_space(history: History, facts: RunFacts) -> Verdict:
-    """FAIL for each fault and way in which a broker did not do what it must."""
-    anomalies, seen = [], 0
+    """FAIL for each fault and way in which a broker did not do what it must; UNKNOWN where files had to go, and nobody
+    asked afterwards where queues begin."""
+    anomalies, seen, reasons = [], 0, []
     for fault in _fills(facts):
         for node in fault.left:
             found, sends = _judged(history, facts, fault, node)
             anomalies += found
             seen += sends
-    outcome = Outcome.FAIL if anomalies else Outcome.PASS
-    return Verdict("disk-space", outcome, tuple(anomalies), {"sends": seen})
+            reasons += _unseen(history, facts, fault, node)
+    outcome = Outcome.FAIL if anomalies else Outcome.UNKNOWN if reasons else Outcome.PASS
+    return Verdict("disk-space", outcome, tuple(anomalies), {"sends": seen}, tuple(reasons))
 
 
 def _fills(facts: RunFacts) -> Iterator[FaultFact]:
@@ -78,8 +80,7 @@ def _used(fault: FaultFact) -> int:
 
 def _judged(history: History, facts: RunFacts, fault: FaultFact, node: str) -> tuple[list[Anomaly], int]:
     """What was wrong, and how many sends could show it."""
-    started_ns = max((ns for ns in facts.starts.get(node, ()) if ns <= fault.inject_ns), default=0)
-    begin_ns = max(fault.inject_ns, started_ns) + LOOK_NS + facts.slack_ns()
+    begin_ns = max(fault.inject_ns, _started_ns(facts, fault, node)) + LOOK_NS + facts.slack_ns()
     if _is_hit_otherwise(facts, fault, node):
         return [], 0
     ops = history.ops
@@ -90,7 +91,7 @@ def _judged(history: History, facts: RunFacts, fault: FaultFact, node: str) -> t
     kind = "taken-when-full" if used > REFUSES else "refused-with-space"
     rows = np.flatnonzero(wrong)
     found = [_wrong_send(history, facts, kind, fault, node, rows.tolist())] if len(rows) else []
-    found += _kept(history, facts, fault, node, started_ns)
+    found += _kept(history, facts, fault, node)
     return found, int(here.sum())
 
 
@@ -118,23 +119,48 @@ def _wrong_send(history: History, facts: RunFacts, kind: str, fault: FaultFact, 
     return Anomaly(kind, sentence, tuple(ops.op[rows[:20]].tolist()), {"node": node, "count": len(rows)})
 
 
-def _kept(history: History, facts: RunFacts, fault: FaultFact, node: str, started_ns: int) -> Iterator[Anomaly]:
-    due_ns = max(fault.inject_ns + CLEAN_NS, started_ns + FIRST_CLEAN_NS) + facts.slack_ns()
+def _kept(history: History, facts: RunFacts, fault: FaultFact, node: str) -> Iterator[Anomaly]:
+    due_ns, files = _deletion(history, facts, fault, node)
+    asked = _asked_begin(history, facts, node, due_ns)
+    if not files or not asked.any() or (history.ops.offset[asked] > 0).any():
+        return
+    sentence = (
+        f"{node}, whose disk was {_used(fault)} % full from {facts.clock(fault.inject_ns)} on, had {files} log "
+        f"files and deleted none by {facts.clock(due_ns)}: its queues still begin at 0."
+    )
+    first = history.ops.op[_sent_to(history, facts, node) & (history.ops.offset == 0)]
+    yield Anomaly("kept-when-full", sentence, tuple(first[:1].tolist()), {"node": node, "files": files})
+
+
+def _unseen(history: History, facts: RunFacts, fault: FaultFact, node: str) -> list[str]:
+    due_ns, files = _deletion(history, facts, fault, node)
+    if not files or _is_hit_otherwise(facts, fault, node) or _asked_begin(history, facts, node, due_ns).any():
+        return []
+    return [f"{node} had to delete files by {facts.clock(due_ns)}, and nobody asked then where its queues begin"]
+
+
+def _deletion(history: History, facts: RunFacts, fault: FaultFact, node: str) -> tuple[int, int]:
+    """By when files have to go, and how many the log had; none if it need not delete any."""
+    due_ns = max(fault.inject_ns + CLEAN_NS, _started_ns(facts, fault, node) + FIRST_CLEAN_NS) + facts.slack_ns()
     ops = history.ops
     sent = _sent_to(history, facts, node) & ops.outcome.mask("ok") & (ops.complete_ns < due_ns - CLEAN_NS)
     files = int(ops.position[sent].max(initial=0)) // _file_bytes(facts, node) + 1
     deletes_above = int(facts.cluster.properties(node, fault.inject_ns).get(*DELETES))
-    if _used(fault) <= max(FORCES, deletes_above) or fault.heal_ns < due_ns or files < FILES_MIN:
-        return
-    first = ops.op[sent & (ops.offset == 0)]
-    asked = ops.f.mask("query_min") & (ops.invoke_ns > due_ns) & np.isin(ops.queue, ops.queue[sent])
-    told: dict[str, Any] = {"node": node, "files": files}
-    if asked.any() and not (ops.offset[asked] > 0).any():
-        sentence = (
-            f"{node}, whose disk was {_used(fault)} % full from {facts.clock(fault.inject_ns)} on, had {files} log "
-            f"files and deleted none by {facts.clock(due_ns)}: its queues still begin at 0."
-        )
-        yield Anomaly("kept-when-full", sentence, tuple(first[:1].tolist()), told)
+    is_due = _used(fault) > max(FORCES, deletes_above) and fault.heal_ns >= due_ns and files >= FILES_MIN
+    return due_ns, files if is_due else 0
+
+
+def _asked_begin(history: History, facts: RunFacts, node: str, due_ns: int) -> Bools:
+    """Questions for the least offset of a queue of its broker, after that."""
+    ops = history.ops
+    sent = _sent_to(history, facts, node)
+    asked: Bools = ops.f.mask("query_min") & (ops.invoke_ns > due_ns) & np.isin(ops.queue, ops.queue[sent])
+    return asked
+
+
+def _started_ns(facts: RunFacts, fault: FaultFact, node: str) -> int:
+    """When the process that *fault* met was started."""
+    return max((ns for ns in facts.starts.get(node, ()) if ns <= fault.inject_ns), default=0)
 
 
 def _file_bytes(facts: RunFacts, node: str) -> int:

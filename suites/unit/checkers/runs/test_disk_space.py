@@ -94,6 +94,14 @@ def test_oldest_files_are_deleted_above_eighty_five_per_cent(
     assert filled.sends(130).begins(begin).kinds() == kinds
 
 
+@pytest.mark.parametrize(("files", "outcome"), [(3, Outcome.UNKNOWN), (2, PASS)])
+def test_where_files_had_to_go_somebody_must_ask_where_queues_begin(files: int, outcome: Outcome) -> None:
+    filled = Filled("12%")
+    for number in range(files):
+        filled.sends(number + 1)
+    assert filled.sends(130).begins(1, second=90).verdict().outcome is outcome
+
+
 @pytest.mark.parametrize("name", ["diskMaxUsedSpaceRatio", "diskSpaceCleanForciblyRatio"])
 def test_other_marks_of_the_broker_are_not_judged_by_ours(name: str) -> None:
     filled = Filled("12%", **{name: "95"})
